@@ -195,8 +195,7 @@ impl Sense {
         }))
     }
 
-    /// The disk, and the partition if it is one, with the number `device`: the way from the `st_dev` of a file to the
-    /// queue that serves it.
+    /// The disk, and the partition if it is one, with the number `device`.
     ///
     /// `None` where no block device has this number: tmpfs, network file systems, btrfs and overlays, whose files have
     /// numbers of major 0.
@@ -204,6 +203,16 @@ impl Sense {
     /// # Errors
     /// When /sys is missing, not readable or not understood.
     pub fn block_device_of(&self, device: DeviceNumber) -> Result<Option<Located>> {
+        let Some((disk, partition)) = self.block_name_of(device)? else { return Ok(None) };
+        let partition = match partition {
+            Some(name) => self.partition(&name, &format!("/sys/block/{}/{name}", checked_name(&disk)?))?,
+            None => None,
+        };
+        Ok(Some(Located { disk: self.block_device(&disk)?, partition }))
+    }
+
+    /// The names of the disk, and of the partition if it is one, with the number `device`.
+    pub(crate) fn block_name_of(&self, device: DeviceNumber) -> Result<Option<(String, Option<String>)>> {
         let table = self.path("/sys/dev/block");
         if !table.is_dir() {
             return Err(Error::Missing { path: table });
@@ -218,11 +227,10 @@ impl Sense {
         let last_of = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
         let name = last_of(&target).ok_or_else(|| Error::Missing { path: link.clone() })?;
         if !target.join("partition").exists() {
-            return Ok(Some(Located { disk: self.block_device(&name)?, partition: None }));
+            return Ok(Some((name, None)));
         }
         let disk = target.parent().and_then(last_of).ok_or(Error::Missing { path: link })?;
-        let partition = self.partition(&name, &format!("/sys/block/{}/{name}", checked_name(&disk)?))?;
-        Ok(Some(Located { disk: self.block_device(&disk)?, partition }))
+        Ok(Some((disk, Some(name))))
     }
 }
 

@@ -11,11 +11,15 @@ use brisk_formats::DeviceNumber;
 use serde::{Deserialize, Serialize};
 
 use crate::block::BlockDevice;
-use crate::error::Result;
+use crate::error::{Absent as _, Result};
 use crate::machine::Sense;
 
 /// Where directories of emulated devices are found that no loop device leads to.
 const EMULATED: &str = "/run/brisk/lab";
+/// What the device mapper's name for a device of several paths to one disk begins with.
+pub(crate) const MULTIPATH: &str = "mpath-";
+/// Makers of disks of virtual machines, as their disks call themselves on SCSI and ATA.
+const VIRTUAL_MAKERS: [&str; 5] = ["QEMU", "VBOX", "VMware", "Msft", "Google"];
 
 /// What a device calls itself, and its kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +31,28 @@ pub struct Identity {
     pub kind: String,
     /// Whether it is emulated in the laboratory.
     pub is_lab: bool,
+}
+
+/// What a disk keeps its data on, as far as that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Medium {
+    /// Flash.
+    Flash,
+    /// A disk of a virtual machine: whatever the host has. It neither spins down nor has a head to move here.
+    Virtual,
+    /// A rotating disk, which says so itself.
+    Rotating,
+    /// Flash or a rotating disk behind a bridge of USB.
+    Unknown,
+}
+
+impl Medium {
+    /// Whether it is served as flash is.
+    #[must_use]
+    pub fn is_like_flash(self) -> bool {
+        matches!(self, Self::Flash | Self::Virtual)
+    }
 }
 
 /// What is needed of the file about an emulated device.
@@ -46,11 +72,57 @@ impl Sense {
         if let Some(emulated) = self.emulated(disk)? {
             return Ok(emulated.identity);
         }
+        let whole = self.described_by(disk)?;
+        let disk = whole.as_ref().unwrap_or(disk);
         let place = self.block_device_place(&disk.name)?;
         let place = place.map(|place| place.to_string_lossy().into_owned()).unwrap_or_default();
         let firmware = self.firmware(&disk.name)?;
         let model = firmware.map_or_else(|| model(disk), |revision| with_firmware(&model(disk), &revision));
         Ok(Identity { model, kind: kind(disk, &place).to_owned(), is_lab: false })
+    }
+
+    /// What `disk` keeps its data on. `rotational` of /sys is what the disk itself says on ATA and SCSI. Virtual disks set it whatever
+    /// they are, and for USB it is the kernel's default: bridges are not asked (`skip_vpd_pages`), so that only its absence is a fact there.
+    ///
+    /// # Errors
+    /// When its files in /sys are not readable or not understood.
+    pub fn medium(&self, disk: &BlockDevice) -> Result<Medium> {
+        let kind = self.identity(disk)?.kind;
+        let is_set = |file: &str| -> Result<bool> {
+            Ok(self.text_optional(format!("/sys/block/{}/{file}", disk.name))?.is_some_and(|text| text == "1"))
+        };
+        Ok(match kind.as_str() {
+            "emmc" | "sd" | "ufs" | "nvme" => Medium::Flash,
+            _ if !is_set("queue/rotational")? => Medium::Flash,
+            "virtual" => Medium::Virtual,
+            // Sticks and card readers have removable media, boxes with a disk have not.
+            "usb" if is_set("removable")? => Medium::Flash,
+            "usb" => Medium::Unknown,
+            _ => Medium::Rotating,
+        })
+    }
+
+    /// The disk that a hardware partition of a card (`mmcblk0boot0`, `mmcblk0gp0`) is a part of.
+    ///
+    /// # Errors
+    /// When its files in /sys are not readable or not understood.
+    pub fn card_of(&self, device: &BlockDevice) -> Result<Option<BlockDevice>> {
+        let place = self.block_device_place(&device.name)?;
+        let above =
+            place.as_deref().and_then(Path::parent).and_then(Path::file_name).map(|name| name.to_string_lossy());
+        match above.filter(|above| device.name.starts_with(above.as_ref())) {
+            Some(above) => self.block_device(&above).or_absent(),
+            None => Ok(None),
+        }
+    }
+
+    /// The disk whose words describe `device` where it has none of its own: the card of a hardware partition, a path of a multipath device.
+    fn described_by(&self, device: &BlockDevice) -> Result<Option<BlockDevice>> {
+        let uuid = self.text_optional(format!("/sys/block/{}/dm/uuid", device.name))?;
+        match device.slaves.first().filter(|_| uuid.is_some_and(|uuid| uuid.starts_with(MULTIPATH))) {
+            Some(path) => self.block_device(path).or_absent(),
+            None => self.card_of(device),
+        }
     }
 
     /// Revision of the firmware of a device: of NVMe `firmware_rev`, of SCSI and UFS `rev`, of cards `fwrev`, and of eMMC before
@@ -101,12 +173,14 @@ fn model(disk: &BlockDevice) -> String {
 fn kind(disk: &BlockDevice, place: &str) -> &'static str {
     let on = |bus: &str| place.split('/').any(|part| part.contains(bus));
     let stems = ["vd", "xvd", "loop", "zram", "ram", "nbd", "ublk"];
-    let is_virtual = stems.iter().any(|stem| disk.name.starts_with(stem));
+    let words = [disk.vendor.as_deref(), disk.model.as_deref()];
+    let is_of_machine = words.iter().flatten().any(|word| VIRTUAL_MAKERS.iter().any(|maker| word.starts_with(maker)));
+    let is_virtual = is_of_machine || stems.iter().any(|stem| disk.name.starts_with(stem));
     match &disk.mmc {
         Some(mmc) if mmc.kind.as_deref() == Some("SD") => "sd",
         Some(_) => "emmc",
         None if disk.name.starts_with("nvme") => "nvme",
-        None if is_virtual || on("virtio") => "virtual",
+        None if is_virtual || on("virtio") || on("vmbus") || on("vbd-") => "virtual",
         None if on("ufs") => "ufs",
         None if on("usb") => "usb",
         None => "disk",
@@ -152,6 +226,13 @@ mod tests {
             (disk("sda", Some("KLUDG8V1EE"), None), ufs, "KLUDG8V1EE", "ufs"),
             (disk("sda", Some("Stick"), None), usb, "Stick", "usb"),
             (disk("sda", None, None), "devices/pci0000:00/0000:00:17.0/ata1/host0/block/sda", "sda", "disk"),
+            (
+                disk("sda", Some("VMware Virtual S"), None),
+                "devices/pci0000:00/host2/block/sda",
+                "VMware Virtual S",
+                "virtual",
+            ),
+            (disk("sda", None, None), "devices/LNXSYSTM:00/vmbus_0/f8b3781a/host0/block/sda", "sda", "virtual"),
         ] {
             assert_eq!((model(&disk).as_str(), kind(&disk, place)), (name, of_kind));
         }

@@ -19,10 +19,11 @@ use std::path::{Path, PathBuf};
 
 use brisk_core::launch::{FileVersion, LaunchFiles, UsedFile};
 use brisk_core::pages::{AppPages, Identity, MappedFile, MappingPages, PageRange};
-use brisk_formats::is_on_block_device;
+use brisk_formats::{DeviceNumber, is_on_block_device};
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, fstatfs, openat};
 
 use crate::error::Result;
+use crate::identity::Medium;
 use crate::machine::Sense;
 use crate::{extents, resident};
 
@@ -112,16 +113,14 @@ impl Sense {
         [own, of_process].iter().find_map(|path| open(path, Some(inode)))
     }
 
-    /// Whether the block device of a file system neither rotates nor is removable; one that is none of its own (btrfs) counts.
+    /// Whether the disks of a file system neither rotate nor are removable; where none is known it counts.
     fn stays(&self, device: u64) -> bool {
-        let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
-        let dir = self.path(format!("/sys/dev/block/{major}:{minor}"));
-        let is_set = |name: &str| {
-            // A partition is below its disk.
-            let places = [dir.join(name), dir.join("..").join(name)];
-            places.iter().find_map(|path| fs::read_to_string(path).ok()).is_some_and(|text| text.trim() == "1")
-        };
-        !is_set("queue/rotational") && !is_set("removable")
+        let Ok(storage) = self.storage() else { return true };
+        let disks = storage.below_number(DeviceNumber::from_dev(device)).disks;
+        disks.iter().filter_map(|name| storage.device_of(name)).all(|disk| {
+            let is_removable = self.text_optional(format!("/sys/block/{}/removable", disk.name)).ok().flatten();
+            is_removable.as_deref() != Some("1") && self.medium(disk).is_ok_and(Medium::is_like_flash)
+        })
     }
 }
 
@@ -202,14 +201,26 @@ mod tests {
     #[test]
     fn a_rotating_or_removable_device_does_not_stay() {
         let root = tempfile::tempdir().expect("a directory");
-        let dir = root.path().join("sys/dev/block/8:1");
-        fs::create_dir_all(dir.join("queue")).expect("made");
         let sense = Sense::new(root.path());
-        let device = rustix::fs::makedev(8, 1);
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().expect("a parent")).expect("made");
+            fs::write(path, format!("{text}\n")).expect("written");
+        };
+        for (file, text) in [("sda/dev", "8:0"), ("sda/size", "8"), ("sda/ro", "0"), ("dm-0/dev", "253:0")] {
+            write(&format!("sys/block/{file}"), text);
+        }
+        for (file, text) in [("dm-0/size", "8"), ("dm-0/ro", "0"), ("dm-0/slaves/sda/dev", "8:0")] {
+            write(&format!("sys/block/{file}"), text);
+        }
+        fs::create_dir_all(root.path().join("sys/dev/block")).expect("made");
+        write("proc/self/mountinfo", "1 0 0:44 / / rw - tmpfs tmpfs rw");
         for (rotational, removable, stays) in [("0", "0", true), ("1", "0", false), ("0", "1", false)] {
-            fs::write(dir.join("queue/rotational"), format!("{rotational}\n")).expect("written");
-            fs::write(dir.join("removable"), format!("{removable}\n")).expect("written");
-            assert_eq!(sense.stays(device), stays, "{rotational} {removable}");
+            write("sys/block/sda/queue/rotational", rotational);
+            write("sys/block/sda/removable", removable);
+            for (major, minor) in [(8, 0), (253, 0)] {
+                assert_eq!(sense.stays(rustix::fs::makedev(major, minor)), stays, "{major}: {rotational} {removable}");
+            }
         }
         assert!(sense.stays(rustix::fs::makedev(0, 44)), "no block device of its own");
     }

@@ -31,6 +31,7 @@ mod readers;
 mod resident;
 mod sampler;
 mod screen;
+mod storage;
 mod watch;
 mod zram;
 
@@ -44,7 +45,7 @@ pub use brisk_formats::{
 pub use cgroup_meter::CgroupMeter;
 pub use cgroups::{CgroupV1, CgroupV2, Cgroups};
 pub use error::{Error, Result};
-pub use identity::Identity;
+pub use identity::{Identity, Medium};
 pub use local_time::LocalTime;
 pub use loops::LoopBacking;
 pub use machine::Sense;
@@ -54,6 +55,7 @@ pub use power::{PowerSupply, PowercapZone};
 pub use queue::BlockQueue;
 pub use sampler::{SampleChoice, Sampler};
 pub use screen::{Backlight, Connector};
+pub use storage::{Claim, Stack, Storage, Use};
 pub use watch::{
     BlockWatch, FrontWatch, Group, GroupChange, GroupWatch, PressureWatch, ProcessSession, QueueWatch, SessionChange,
     SessionWatch, TableWatch,

@@ -36,7 +36,7 @@ use crate::clocks::Reading;
 use crate::config::Config;
 use crate::control::Server;
 use crate::control::protocol::Counts;
-use crate::devices;
+use crate::devices::{self, Disks, LeftAlone};
 use crate::engines::Engines;
 use crate::killers::Killers;
 use crate::places::Places;
@@ -144,6 +144,8 @@ struct Machine {
     killers: Killers,
     /// Managed devices.
     devices: Vec<Device>,
+    /// The other disks.
+    left_alone: Vec<LeftAlone>,
     /// When they were scanned; `None` when devices came or went since.
     scanned_ns: Option<u64>,
 }
@@ -312,12 +314,17 @@ impl Daemon {
         self.timers.set(timer::SCAN_DEVICES, None);
         self.machine.scanned_ns = Some(self.moment.now.monotonic_ns);
         self.state.counts.device_scans += 1;
-        let found = match devices::managed(&self.machine.sense, &self.policy.config.daemon.devices) {
-            Ok(found) => found,
-            Err(error) => return self.report_trouble(format!("cannot read the devices: {}", in_one_line(&error))),
-        };
+        let Disks { managed: found, left_alone } =
+            match devices::disks(&self.machine.sense, &self.policy.config.daemon.devices) {
+                Ok(disks) => disks,
+                Err(error) => return self.report_trouble(format!("cannot read the devices: {}", in_one_line(&error))),
+            };
         self.actuator.invalidate();
         self.machine.places.forget();
+        for one in left_alone.iter().filter(|one| !self.machine.left_alone.contains(one)) {
+            self.say(&format!("{} is left alone: {}", one.name, one.why.text()));
+        }
+        self.machine.left_alone = left_alone;
         let before = &self.machine.devices;
         let found = devices::with_originals(before, found, &self.state.settings.held());
         let names_without = |all: &[Device], others: &[Device]| -> Vec<String> {

@@ -1,139 +1,222 @@
-//! The block devices that brisk manages, as engines see them.
+//! The block devices that brisk manages, as engines see them, and why it leaves the others alone.
 //!
-//! Without a list brisk manages the flash devices (those that the kernel does not call rotating) under mounted file systems and
-//! swap, through device mapper and RAID down to the disks; a device of the lab counts as flash there. It never touches
-//! any other unless the configuration lists it: a lab device on which nothing is mounted, or on which an emulated phone
-//! runs, is there to be measured with its own settings.
+//! Without a list brisk manages the disks under mounted file systems and swap ([`brisk_sense::Storage`]) that are flash or those of a
+//! virtual machine ([`brisk_sense::Medium`]); a device of the lab counts as flash there. It never touches any other unless the
+//! configuration lists it: a lab device on which nothing is mounted, or on which an emulated phone runs, is there to be measured with
+//! its own settings. What is listed is managed whatever it is; a partition or volume that is listed stands for its disks.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use brisk_core::device::Device;
 use brisk_core::knob::{Knob, QueueSetting};
 use brisk_formats::{device_name, sysfs_name};
-use brisk_sense::{BlockDevice, BlockQueue, DeviceNumber, Identity, Mount, Sense};
+use brisk_sense::{BlockDevice, BlockQueue, Identity, Medium, Sense, Storage};
+use serde::{Deserialize, Serialize};
 
 use crate::config::{Config, Devices};
 
-/// Devices that are memory, files or networks, or have no queue of their own.
-const NOT_FLASH: [&str; 12] = ["zram", "ram", "loop", "dm-", "md", "nbd", "rbd", "drbd", "sr", "fd", "zd", "ublkb"];
+/// Devices in memory, which are no disks.
+const MEMORY: [&str; 2] = ["zram", "ram"];
+/// Devices that are files, discs, programs or networks.
+const NOT_LOCAL: [&str; 8] = ["loop", "nbd", "rbd", "drbd", "sr", "fd", "zd", "ublkb"];
+
+/// Why a disk is not managed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    /// It is listed, and there is none of this name.
+    Missing,
+    /// It is listed, and has no medium.
+    Empty,
+    /// Others are listed.
+    NotListed,
+    /// Nothing is mounted on it or swapped to it.
+    NotUsed,
+    /// Used by an emulated phone alone.
+    Phone,
+    /// A file, disc, program or network.
+    NotLocal,
+    /// It says that it rotates.
+    Rotating,
+    /// It may rotate.
+    UnknownMedium,
+    /// Nothing can be set on its queue.
+    NoScheduler,
+}
+
+impl Why {
+    /// The reason and what to do about it, to follow the name of the disk.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Missing => "listed under [daemon] devices, but not there at present; managed from when it appears",
+            Self::Empty => "no medium in it",
+            Self::NotListed => "not listed under [daemon] devices",
+            Self::NotUsed => "no mounted file system and no swap area is on it",
+            Self::Phone => "an emulated phone runs on it, with settings of its own",
+            Self::NotLocal => {
+                "a file, a disc, a program or the network serves it; list it under [daemon] devices to manage it"
+            }
+            Self::Rotating => "a rotating disk, as it says itself; list it under [daemon] devices to manage it",
+            Self::UnknownMedium => {
+                "on USB, where the kernel cannot tell flash from a rotating disk; list it under [daemon] devices to manage it"
+            }
+            Self::NoScheduler => "its queue has no I/O scheduler",
+        }
+    }
+}
+
+/// A disk that is not managed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftAlone {
+    /// Kernel name.
+    pub name: String,
+    /// The reason.
+    pub why: Why,
+}
+
+/// All disks of a machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Disks {
+    /// Those to manage, by name.
+    pub managed: Vec<Device>,
+    /// The others.
+    pub left_alone: Vec<LeftAlone>,
+}
 
 /// The devices to manage, by kernel name. One that disappears meanwhile is left out.
 ///
 /// # Errors
 /// When /proc or /sys is not readable.
 pub fn managed(sense: &Sense, choice: &Devices) -> brisk_sense::Result<Vec<Device>> {
-    let all = sense.block_devices()?;
-    let names: BTreeSet<String> = match choice {
-        Devices::These(names) => names.iter().map(|name| sysfs_name(name)).collect(),
-        Devices::Auto => {
-            let swaps: Vec<PathBuf> = sense.swaps()?.into_iter().map(|swap| swap.path).collect();
-            let disk_of = |number| sense.block_device_of(number).ok().flatten().map(|located| located.disk.name);
-            let mounts: Vec<Mount> =
-                sense.mounts()?.into_iter().filter(|mount| !is_of_phone(&mount.mount_point)).collect();
-            let used = used(&all, &mounts, &swaps, disk_of);
-            let is_lab = |name: &String| {
-                let device = all.iter().find(|device| device.name == *name);
-                device.is_some_and(|device| sense.identity(device).is_ok_and(|identity| identity.is_lab))
-            };
-            disks_below(&all, used).into_iter().filter(|name| is_flash(sense, name) || is_lab(name)).collect()
-        }
-    };
-    let mut devices = Vec::new();
-    for name in names {
-        if let Some(device) = all.iter().find(|device| device.name == name)
-            && let Some(described) = describe(sense, device)?
-        {
-            devices.push(described);
+    Ok(disks(sense, choice)?.managed)
+}
+
+/// The devices to manage, and the disks that are left alone, with the reason for each.
+///
+/// # Errors
+/// When /proc or /sys is not readable.
+pub fn disks(sense: &Sense, choice: &Devices) -> brisk_sense::Result<Disks> {
+    let storage = sense.storage()?;
+    let mut found = Disks::default();
+    let mut leave = |name: &str, why: Why| found.left_alone.push(LeftAlone { name: device_name(name), why });
+    let mut listed = BTreeSet::new();
+    if let Devices::These(names) = choice {
+        for name in names {
+            let disks = disks_named(&storage, name);
+            if disks.is_empty() {
+                leave(&sysfs_name(name), Why::Missing);
+            }
+            listed.extend(disks);
         }
     }
-    Ok(devices)
+    let is_of_phone = |mount: &&brisk_sense::Mount| is_of_phone(&mount.mount_point);
+    let (of_phones, others): (Vec<_>, Vec<_>) = storage.mounts().iter().partition(is_of_phone);
+    let below = |mounts: &[&brisk_sense::Mount]| -> BTreeSet<String> {
+        mounts.iter().flat_map(|mount| storage.below_mount(mount).disks).collect()
+    };
+    let (of_phones, mut used) = (below(&of_phones), below(&others));
+    used.extend(storage.below_swap().disks);
+    for device in storage.devices() {
+        let name = &device.name;
+        let why = match choice {
+            _ if listed.contains(name) && device.size_bytes == 0 => Some(Why::Empty),
+            _ if listed.contains(name) => None,
+            // Compressed memory, empty drives, and what stands on disks.
+            _ if device.size_bytes == 0 || has_stem(name, &MEMORY) || !is_disk(&storage, name) => continue,
+            Devices::These(_) => Some(Why::NotListed),
+            Devices::Auto if used.contains(name) => why_not(sense, device)?,
+            Devices::Auto if of_phones.contains(name) => Some(Why::Phone),
+            // Boot areas of a card.
+            Devices::Auto if sense.card_of(device)?.is_some() => continue,
+            Devices::Auto => Some(Why::NotUsed),
+        };
+        match why {
+            Some(why) => leave(name, why),
+            None => match describe(sense, device)? {
+                Some(described) => found.managed.push(described),
+                None => leave(name, Why::NoScheduler),
+            },
+        }
+    }
+    Ok(found)
+}
+
+/// The disks that a name of the configuration or of a person stands for: of a device or partition, as in /sys or below /dev.
+#[must_use]
+pub fn disks_named(storage: &Storage, name: &str) -> BTreeSet<String> {
+    let name = match sysfs_name(name) {
+        name if storage.device_of(&name).is_some() => Some(name),
+        _ => storage.name_of(&Path::new("/dev").join(name)),
+    };
+    let Some(device) = name.and_then(|name| storage.device_of(&name)) else { return BTreeSet::new() };
+    // A file of a loop device is no part of the name.
+    let stack = storage.below_device(&device.name);
+    if device.slaves.is_empty() || stack.disks.contains(&device.name) {
+        BTreeSet::from([device.name.clone()])
+    } else {
+        stack.disks
+    }
+}
+
+/// Whether it is at the end of its own stack.
+fn is_disk(storage: &Storage, name: &str) -> bool {
+    storage.below_device(name).disks.contains(name)
+}
+
+/// Why a disk that is used is not managed by itself.
+fn why_not(sense: &Sense, disk: &BlockDevice) -> brisk_sense::Result<Option<Why>> {
+    if sense.identity(disk)?.is_lab {
+        return Ok(None);
+    }
+    if has_stem(&disk.name, &NOT_LOCAL) {
+        return Ok(Some(Why::NotLocal));
+    }
+    Ok(match sense.medium(disk)? {
+        Medium::Flash | Medium::Virtual => None,
+        Medium::Rotating => Some(Why::Rotating),
+        Medium::Unknown => Some(Why::UnknownMedium),
+    })
+}
+
+/// Whether the name is one of these with a number behind it.
+fn has_stem(name: &str, stems: &[&str]) -> bool {
+    stems.iter().any(|stem| name.strip_prefix(stem).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())))
 }
 
 /// A sentence for each device that `config` names and that is not managed as it stands: it may be a card that is not inserted,
 /// so that is no error. Empty where the devices cannot be listed.
 #[must_use]
 pub fn absent(sense: &Sense, config: &Config) -> Vec<String> {
-    sense.block_devices().map_or_else(|_| Vec::new(), |all| absent_of(&all, config))
+    sense.storage().map_or_else(|_| Vec::new(), |storage| absent_of(&storage, config))
 }
 
-fn absent_of(all: &[BlockDevice], config: &Config) -> Vec<String> {
+fn absent_of(storage: &Storage, config: &Config) -> Vec<String> {
     let listed = match &config.daemon.devices {
         Devices::Auto => &[][..],
         Devices::These(names) => names,
     };
-    let fixed = config.fixed.keys().filter_map(Knob::device);
-    let named =
-        listed.iter().map(|name| (sysfs_name(name), "devices")).chain(fixed.map(|name| (sysfs_name(name), "fixed")));
     let mut sentences = Vec::new();
-    for (name, key) in named {
-        let disk = all.iter().find(|disk| disk.partitions.iter().any(|partition| partition.name == name));
-        let sentence = match disk {
-            _ if all.iter().any(|device| device.name == name) => continue,
+    let none = |key: &str, name: &str| {
+        format!("{key}: there is no block device '{name}' at present: it is managed from when it appears")
+    };
+    for name in listed.iter().filter(|name| disks_named(storage, name).is_empty()) {
+        sentences.push(none("devices", name));
+    }
+    for name in config.fixed.keys().filter_map(Knob::device).map(sysfs_name) {
+        let sentence = match storage.device_of(&name) {
+            Some(disk) if disk.name == name => continue,
             Some(disk) => {
-                format!("{key}: '{name}' is a partition, and only whole disks are managed: name {}", disk.name)
+                format!("fixed: '{name}' is a partition, and only whole disks have a queue: name {}", disk.name)
             }
-            None => format!("{key}: there is no block device '{name}' at present: it is managed from when it appears"),
+            None => none("fixed", &name),
         };
         if !sentences.contains(&sentence) {
             sentences.push(sentence);
         }
     }
     sentences
-}
-
-/// Devices on which something is mounted or swapped: by the number of the mount, or by node where the file system has a
-/// number of its own.
-fn used(
-    all: &[BlockDevice],
-    mounts: &[Mount],
-    swaps: &[PathBuf],
-    disk_of: impl Fn(DeviceNumber) -> Option<String>,
-) -> BTreeSet<String> {
-    let numbers: BTreeSet<DeviceNumber> =
-        mounts.iter().map(|mount| mount.device).filter(|number| number.major != 0).collect();
-    let sources = mounts.iter().filter(|mount| mount.device.major == 0).map(|mount| &mount.source);
-    let names: BTreeSet<String> = sources.chain(swaps).filter_map(|path| name_of(path)).collect();
-    let has_name = |device: &&BlockDevice| {
-        names.contains(&device.name) || device.partitions.iter().any(|partition| names.contains(&partition.name))
-    };
-    let by_node = all.iter().filter(has_name).map(|device| device.name.clone());
-    numbers.into_iter().filter_map(disk_of).chain(by_node).collect()
-}
-
-/// The kernel's name of what is at `path`, if that is a node of a block device: below /dev, on Android below /dev/block.
-pub(crate) fn name_of(path: &Path) -> Option<String> {
-    // Names of volumes are links to the kernel's names.
-    let node = path.starts_with("/dev").then(|| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()))?;
-    let below = node.strip_prefix("/dev/block").or_else(|_| node.strip_prefix("/dev")).ok()?;
-    Some(sysfs_name(below.to_str()?))
-}
-
-/// The disks under these devices.
-pub(crate) fn disks_below(all: &[BlockDevice], names: BTreeSet<String>) -> BTreeSet<String> {
-    let disk_of = |name: &str| {
-        all.iter().find(|device| device.name == name || device.partitions.iter().any(|part| part.name == name))
-    };
-    let mut disks = BTreeSet::new();
-    let mut seen = BTreeSet::new();
-    let mut to_look: Vec<String> = names.into_iter().collect();
-    while let Some(name) = to_look.pop() {
-        let Some(device) = disk_of(&name) else { continue };
-        if !seen.insert(device.name.clone()) {
-            continue;
-        }
-        if device.slaves.is_empty() {
-            disks.insert(device.name.clone());
-        }
-        to_look.extend(device.slaves.iter().cloned());
-    }
-    disks
-}
-
-fn is_flash(sense: &Sense, name: &str) -> bool {
-    let stem =
-        |prefix: &&str| name.strip_prefix(*prefix).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-    !NOT_FLASH.iter().any(stem) && sense.block_queue(name).is_ok_and(|queue| !queue.rotational)
 }
 
 /// Whether something is mounted there for an emulated phone: `RUN_DIR/phone/ID/root`, or below it.

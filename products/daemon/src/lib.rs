@@ -23,6 +23,9 @@ pub mod engines;
 pub mod explain;
 pub mod killers;
 pub mod learned;
+#[cfg(test)]
+#[path = "../../../platform/sense/tests/machine_tree/mod.rs"]
+mod machine_tree;
 pub mod places;
 pub mod profiles;
 pub mod recorder;

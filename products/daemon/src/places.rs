@@ -10,15 +10,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use brisk_formats::{device_name, sysfs_name};
-use brisk_sense::{DeviceNumber, Sense};
-
-use crate::devices::{disks_below, name_of};
+use brisk_formats::device_name;
+use brisk_sense::{DeviceNumber, Sense, Stack, Storage};
 
 /// Processes of an app that are asked at most.
 const PROCESSES_MAX: usize = 64;
-/// File systems without a device of their own, whose files are on disks that they do not name.
-const HIDE_THEIR_DISK: [&str; 6] = ["overlay", "fuse", "zfs", "bcachefs", "ecryptfs", "sdcardfs"];
 
 /// What is known of the disks under files. To be forgotten when devices or mounts change.
 #[derive(Debug, Default)]
@@ -26,6 +22,8 @@ pub struct Places {
     /// Disks under each device number; `None` when unknown.
     known: BTreeMap<DeviceNumber, Option<BTreeSet<String>>>,
     swap: Option<BTreeSet<String>>,
+    /// `None` until it is needed.
+    storage: Option<Storage>,
 }
 
 impl Places {
@@ -77,58 +75,34 @@ impl Places {
 
     fn of_swap(&mut self, sense: &Sense) -> Option<BTreeSet<String>> {
         if self.swap.is_none() {
-            let mut disks = BTreeSet::new();
-            // Kernels without swap have no such file.
-            for swap in sense.swaps().unwrap_or_default() {
-                let number = sense.file_device(&swap.path).ok()??;
-                disks.extend(self.of_number(sense, number)?);
-            }
-            self.swap = Some(disks);
+            let storage = self.storage(sense)?;
+            self.swap = devices_in(storage, &storage.below_swap());
         }
         self.swap.clone()
     }
 
     fn of_number(&mut self, sense: &Sense, number: DeviceNumber) -> Option<BTreeSet<String>> {
-        self.known.entry(number).or_insert_with(|| with_backing(sense, disks_under(sense, number)?)).clone()
+        if let Some(known) = self.known.get(&number) {
+            return known.clone();
+        }
+        let storage = self.storage(sense)?;
+        let disks = devices_in(storage, &storage.below_number(number));
+        self.known.insert(number, disks.clone());
+        disks
+    }
+
+    fn storage(&mut self, sense: &Sense) -> Option<&Storage> {
+        if self.storage.is_none() {
+            self.storage = sense.storage().ok();
+        }
+        self.storage.as_ref()
     }
 }
 
-/// The same with the disks under the files of loop devices, where they are known.
-fn with_backing(sense: &Sense, mut disks: BTreeSet<String>) -> Option<BTreeSet<String>> {
-    let mut to_look: Vec<String> = disks.iter().cloned().collect();
-    while let Some(name) = to_look.pop() {
-        let Ok(Some(backing)) = sense.loop_backing(&sysfs_name(&name)) else { continue };
-        let number = sense.file_device(&backing.file).ok().flatten().filter(|_| !backing.deleted);
-        let below = number.and_then(|number| disks_under(sense, number)).unwrap_or_default();
-        to_look.extend(below.into_iter().filter(|disk| disks.insert(disk.clone())));
-    }
-    Some(disks)
-}
-
-/// The disks under the files of a device number, by kernel name; none where they are not on disks of this machine.
-fn disks_under(sense: &Sense, number: DeviceNumber) -> Option<BTreeSet<String>> {
-    let name = if number.major != 0 {
-        let located = sense.block_device_of(number).ok()??.disk;
-        if located.slaves.is_empty() {
-            return Some(BTreeSet::from([device_name(&located.name)]));
-        }
-        located.name
-    } else {
-        let mounts = sense.mounts().ok()?;
-        let hides = |fs_type: &str| HIDE_THEIR_DISK.iter().any(|hiding| fs_type.split('.').next() == Some(*hiding));
-        let Some(mount) = mounts.iter().find(|mount| mount.device == number) else {
-            // Memory without a mount; subvolumes have numbers of their own too, which no table names.
-            let has_subvolumes = mounts.iter().any(|mount| mount.device.major == 0 && mount.source.starts_with("/dev"));
-            return (!has_subvolumes && !mounts.iter().any(|mount| hides(&mount.fs_type))).then(BTreeSet::new);
-        };
-        match name_of(&mount.source) {
-            Some(name) => name,
-            None => return (!hides(&mount.fs_type)).then(BTreeSet::new),
-        }
-    };
-    let all = sense.block_devices().ok()?;
-    let disks = disks_below(&all, BTreeSet::from([name]));
-    (!disks.is_empty()).then(|| disks.iter().map(|name| device_name(name)).collect())
+/// The whole devices of a stack, since any of them may be managed; `None` where it hides some.
+fn devices_in(storage: &Storage, stack: &Stack) -> Option<BTreeSet<String>> {
+    let all = storage.devices().iter().filter(|device| stack.parts.contains(&device.name));
+    (!stack.hides).then(|| all.map(|device| device_name(&device.name)).collect())
 }
 
 #[cfg(test)]
@@ -136,24 +110,12 @@ mod tests {
     use std::os::unix::fs::MetadataExt as _;
 
     use super::*;
+    use crate::machine_tree::Machine;
 
     fn write(root: &Path, file: &str, text: &str) {
         let path = root.join(file);
         std::fs::create_dir_all(path.parent().expect("a directory")).expect("made");
         std::fs::write(path, text).expect("written");
-    }
-
-    /// A disk in a tree of /sys.
-    fn disk(root: &Path, number: &str, name: &str) {
-        let dir = format!("sys/devices/{name}/block/{name}");
-        for (file, text) in [("dev", number), ("size", "100"), ("ro", "0")] {
-            write(root, &format!("{dir}/{file}"), text);
-        }
-        for link in [format!("sys/dev/block/{number}"), format!("sys/block/{name}")] {
-            let link = root.join(link);
-            std::fs::create_dir_all(link.parent().expect("a directory")).expect("made");
-            std::os::unix::fs::symlink(root.join(&dir), link).expect("linked");
-        }
     }
 
     #[test]
@@ -166,7 +128,8 @@ mod tests {
             Places::default().of_group(&sense, &root.path().join("app-x.scope"), true, managed)
         };
         let own = std::fs::metadata(std::env::current_exe().expect("a path")).expect("there").dev();
-        let Some(disks) = disks_under(&sense, DeviceNumber::from_dev(own)).filter(|disks| !disks.is_empty()) else {
+        let own = Places::default().of_number(&sense, DeviceNumber::from_dev(own));
+        let Some(disks) = own.filter(|disks| !disks.is_empty()) else {
             return brisk_requires::skip(brisk_requires::Capability::Disk, "this program is on no disk that is known");
         };
         let other = ["no such disk".to_owned()];
@@ -175,71 +138,63 @@ mod tests {
         assert_eq!(of_group("", &other), None, "no process, no answer");
     }
 
+    fn under(machine: &Machine, number: DeviceNumber) -> Option<BTreeSet<String>> {
+        Places::default().of_number(&machine.sense(), number)
+    }
+
     #[test]
     fn what_is_on_no_disk_is_known_to_be_and_what_hides_its_disk_is_unknown() {
-        let root = tempfile::tempdir().expect("a directory");
+        let machine = Machine::new();
         let mounts = |more: &str| {
             let text = format!("21 1 0:20 / /proc rw - proc proc rw\n22 1 0:30 / /run rw - tmpfs tmpfs rw\n{more}");
-            write(root.path(), "proc/self/mountinfo", &text);
+            machine.write("proc/self/mountinfo", &text);
         };
-        let under = |minor| disks_under(&Sense::new(root.path()), DeviceNumber { major: 0, minor });
+        let under = |minor| under(&machine, DeviceNumber { major: 0, minor });
+        let none = || Some(BTreeSet::new());
         mounts("");
-        assert_eq!(
-            (under(20), under(30), under(1)),
-            (Some(BTreeSet::new()), Some(BTreeSet::new()), Some(BTreeSet::new()))
-        );
+        assert_eq!((under(20), under(30), under(1)), (none(), none(), none()));
         mounts("23 1 0:40 / /x rw - overlay overlay rw\n24 1 0:41 / /y rw - fuse.sshfs a:b rw\n");
-        assert_eq!((under(30), under(40), under(41), under(1)), (Some(BTreeSet::new()), None, None, None));
+        assert_eq!((under(30), under(40), under(41), under(1)), (none(), None, None, None));
     }
 
     #[test]
     fn a_process_that_has_not_executed_its_program_is_of_unknown_place() {
-        let root = tempfile::tempdir().expect("a directory");
-        let sense = Sense::new(root.path());
-        write(root.path(), "proc/self/mountinfo", "");
-        write(root.path(), "proc/swaps", "Filename\tType\tSize\tUsed\tPriority\n");
-        write(root.path(), "c/app-x.scope/cgroup.procs", "7\n");
-        std::fs::create_dir_all(root.path().join("proc/7/fd")).expect("made");
-        write(root.path(), "proc/7/exe", "");
+        // Its program is a file of the disk that holds the test's directory, or of memory.
+        let number = DeviceNumber::from_dev(std::fs::metadata(std::env::temp_dir()).expect("there").dev());
+        let machine = Machine::new().disk("platform", "sda", &[]).renumbered("sda", &number.to_string());
+        machine.write("c/app-x.scope/cgroup.procs", "7\n");
+        std::fs::create_dir_all(machine.root().join("proc/7/fd")).expect("made");
+        machine.write("proc/7/exe", "");
         let stat = |flags: u32| {
             let text = format!("7 (x) S 1 7 8 0 -1 {flags} 0 0 0 0 1 3 0 0 20 0 2 0 11 31 41 0\n");
-            write(root.path(), "proc/7/stat", &text);
-            Places::default().of_group(&sense, Path::new("/c/app-x.scope"), true, &["sda".to_owned()])
+            machine.write("proc/7/stat", &text);
+            Places::default().of_group(&machine.sense(), Path::new("/c/app-x.scope"), true, &["sda".to_owned()])
         };
         assert_eq!(stat(0x40), None);
-        // Its program is a file of the disk that holds the test's directory, or of memory.
-        let number = DeviceNumber::from_dev(std::fs::metadata(root.path()).expect("there").dev());
-        let expected = disks_under(&sense, number);
-        assert_eq!(stat(0), expected);
+        let disks = ["sda"].into_iter().filter(|_| number.major != 0).map(str::to_owned).collect();
+        assert_eq!(stat(0), Some(disks));
     }
 
     #[test]
-    fn a_loop_device_is_on_the_disk_of_its_file_too() {
-        let root = tempfile::tempdir().expect("a directory");
-        let sense = Sense::new(root.path());
-        write(root.path(), "var/image", "");
-        let number = DeviceNumber::from_dev(std::fs::metadata(root.path()).expect("there").dev());
-        disk(root.path(), &number.to_string(), "sdz");
-        disk(root.path(), "7:3", "loop3");
-        write(root.path(), "sys/devices/loop3/block/loop3/loop/backing_file", "/var/image\n");
-        let under = with_backing(&sense, BTreeSet::from(["loop3".to_owned()]));
-        assert_eq!(under, Some(BTreeSet::from(["loop3".to_owned(), "sdz".to_owned()])));
+    fn every_device_on_the_way_to_a_disk_is_a_place_of_the_app() {
+        let machine = Machine::new()
+            .disk("platform", "nvme0n1", &["nvme0n1p3"])
+            .disk("virtual/block", "loop3", &[])
+            .set("loop3", "loop/backing_file", "/var/image")
+            .stacked("dm-0", &["nvme0n1p3"])
+            .mounts(&[("/dev/dm-0", "/var", "ext4", "rw")]);
+        let number = machine.number("loop3").parse().expect("a number");
+        let expected = ["dm-0", "loop3", "nvme0n1"].map(str::to_owned);
+        assert_eq!(under(&machine, number), Some(BTreeSet::from(expected)));
     }
 
     #[test]
     fn requests_that_the_group_counts_name_its_disks() {
-        let root = tempfile::tempdir().expect("a directory");
-        let sense = Sense::new(root.path());
-        write(root.path(), "proc/self/mountinfo", "");
-        write(
-            root.path(),
-            "c/backup.service/io.stat",
-            "8:0 rbytes=0 wbytes=0 rios=0 wios=0\n8:16 rbytes=4096 wbytes=0\n",
-        );
-        for (number, name) in [("8:0", "sda"), ("8:16", "sdb")] {
-            disk(root.path(), number, name);
-        }
-        let found = Places::default().of_group(&sense, Path::new("/c/backup.service"), false, &[]);
+        let machine = Machine::new().disk("platform", "sda", &[]).disk("platform", "sdb", &[]);
+        let (a, b) = (machine.number("sda"), machine.number("sdb"));
+        let counted = format!("{a} rbytes=0 wbytes=0 rios=0 wios=0\n{b} rbytes=4096 wbytes=0\n");
+        machine.write("c/backup.service/io.stat", &counted);
+        let found = Places::default().of_group(&machine.sense(), Path::new("/c/backup.service"), false, &[]);
         assert_eq!(found, Some(BTreeSet::from(["sdb".to_owned()])));
     }
 }

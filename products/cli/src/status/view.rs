@@ -8,7 +8,8 @@ use brisk_core::arbiter::CONFIG;
 use brisk_core::outcome::Outcome;
 use brisk_core::state::SettingState;
 use brisk_core::units::{format_bytes, three_digits};
-use brisk_daemon::control::protocol::Status;
+use brisk_daemon::control::protocol::{LeftAlone, Status};
+use brisk_daemon::devices::Why;
 use brisk_daemon::render;
 use jiff::{Timestamp, tz::TimeZone};
 
@@ -27,7 +28,10 @@ pub(super) fn text(status: &Status) -> String {
         let _ = writeln!(text, "device     {} ({}, {})", device.name, device.model, device.kind);
     }
     if status.devices.is_empty() {
-        let _ = writeln!(text, "device     none: no mounted file system or swap is on flash (see [daemon] devices)");
+        let _ = writeln!(text, "device     none{}", why_none(&status.left_alone));
+    }
+    for (names, why) in by_reason(&status.left_alone) {
+        let _ = writeln!(text, "left alone {}: {why}", names.join(", "));
     }
     let launching = status.apps.iter().filter(|app| app.launching).map(|app| app.id.as_str()).collect::<Vec<_>>();
     let class = |class| status.apps.iter().filter(|app| app.tolerance == class).count();
@@ -109,6 +113,30 @@ pub(super) fn text(status: &Status) -> String {
         None => text += "record     none\n",
     }
     text
+}
+
+/// What is to be said where no disk is managed.
+fn why_none(left_alone: &[LeftAlone]) -> String {
+    let is_missing = |one: &&LeftAlone| one.disk.why == Why::Missing;
+    let missing: Vec<&str> = left_alone.iter().filter(is_missing).map(|one| one.disk.name.as_str()).collect();
+    match (left_alone.is_empty(), missing.as_slice()) {
+        (true, _) => ": the kernel shows no disk".to_owned(),
+        (false, []) => String::new(),
+        (false, [one]) => format!(": the configuration lists {one}, which is not there"),
+        (false, some) => format!(": the configuration lists {}, of which none is there", some.join(", ")),
+    }
+}
+
+/// The disks that are left alone, together where the reason is the same.
+fn by_reason(left_alone: &[LeftAlone]) -> Vec<(Vec<&str>, &str)> {
+    let mut found: Vec<(Vec<&str>, &str)> = Vec::new();
+    for one in left_alone {
+        match found.iter_mut().find(|(_, why)| *why == one.text) {
+            Some((names, _)) => names.push(&one.disk.name),
+            None => found.push((vec![&one.disk.name], &one.text)),
+        }
+    }
+    found
 }
 
 /// Processor time of the daemon in percent of one core, since it began.
@@ -268,6 +296,23 @@ mod tests {
             "swap       3 MiB written by brisk so far; 512 MiB more may be written now ([mars] wear_mib_per_day)\n";
         assert!(text.contains(of_swap), "{text}");
         assert!(text.contains("memory     earlyoom ends processes: brisk ends no app while it runs\n"), "{text}");
+    }
+
+    #[test]
+    fn disks_that_are_left_alone_are_named_with_the_reason() {
+        let left = |name: &str, why| LeftAlone::from(&brisk_daemon::devices::LeftAlone { name: name.to_owned(), why });
+        let shown = |left_alone: Vec<LeftAlone>| plain(&text(&Status { left_alone, ..Status::default() }));
+        let several = shown(vec![left("sda", Why::NotUsed), left("sdb", Why::Rotating), left("sdc", Why::NotUsed)]);
+        let expected = "device     none\n\
+                        left alone sda, sdc: no mounted file system and no swap area is on it\n\
+                        left alone sdb: a rotating disk, as it says itself; list it under [daemon] devices to manage it\n";
+        assert!(several.contains(expected), "{several}");
+        let missing = shown(vec![left("mmcblk1", Why::Missing), left("vda", Why::NotListed)]);
+        let expected = "device     none: the configuration lists mmcblk1, which is not there\n\
+                        left alone mmcblk1: listed under [daemon] devices, but not there at present; managed from when it \
+                        appears\nleft alone vda: not listed under [daemon] devices\n";
+        assert!(missing.contains(expected), "{missing}");
+        assert!(shown(vec![]).contains("device     none: the kernel shows no disk\n"));
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub use brisk_mars::Row as AppPages;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::devices;
 use crate::killers::MemoryProgram;
 
 /// Name of brisk's interface.
@@ -68,6 +69,22 @@ pub struct Device {
 impl From<&device::Device> for Device {
     fn from(device: &device::Device) -> Self {
         Self { name: device.name.clone(), model: device.model.clone(), kind: device.kind.clone() }
+    }
+}
+
+/// A disk that is not managed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftAlone {
+    /// The disk, and the reason as a word.
+    #[serde(flatten)]
+    pub disk: devices::LeftAlone,
+    /// The reason as a sentence, with what to do.
+    pub text: String,
+}
+
+impl From<&devices::LeftAlone> for LeftAlone {
+    fn from(disk: &devices::LeftAlone) -> Self {
+        Self { disk: disk.clone(), text: disk.why.text().to_owned() }
     }
 }
 
@@ -176,6 +193,8 @@ pub struct Status {
     pub engines: Vec<String>,
     /// Managed devices.
     pub devices: Vec<Device>,
+    /// The other disks, each with the reason.
+    pub left_alone: Vec<LeftAlone>,
     /// Apps that run.
     pub apps: Vec<App>,
     /// Requested levels, with what became of each.

@@ -158,6 +158,7 @@ impl Daemon {
             config_path: self.options.config_path.display().to_string(),
             engines: self.policy.engines.names().into_iter().map(str::to_owned).collect(),
             devices: machine.devices.iter().map(protocol::Device::from).collect(),
+            left_alone: machine.left_alone.iter().map(protocol::LeftAlone::from).collect(),
             apps: machine.apps.list(&self.policy.config.apps, &self.policy.config.services),
             settings: self.settings(),
             actions: state.actions.iter().cloned().collect(),

@@ -134,6 +134,7 @@ impl Daemon {
                 opens: super::pages::Opens::default(),
                 places: Places::default(),
                 devices: Vec::new(),
+                left_alone: Vec::new(),
                 scanned_ns: None,
             },
             policy: Policy { config, configuration, engines, saved },

@@ -1,131 +1,136 @@
-use brisk_sense::{DeviceNumber, Partition};
+use brisk_core::device::Device;
 
 use super::*;
+use crate::machine_tree::Machine;
 
-fn disk(name: &str, minor: u32, slaves: &[&str], partitions: &[&str]) -> BlockDevice {
-    let partition = |name: &&str| Partition { name: (*name).to_owned(), number: 1, start_bytes: 0, size_bytes: 1 };
-    BlockDevice {
-        name: name.to_owned(),
-        device: DeviceNumber { major: 8, minor },
-        size_bytes: 1,
-        read_only: false,
-        vendor: None,
-        model: None,
-        mmc: None,
-        holders: Vec::new(),
-        slaves: slaves.iter().map(|&slave| slave.to_owned()).collect(),
-        partitions: partitions.iter().map(partition).collect(),
-    }
+const NVME: &str = "pci0000:00/nvme/nvme0";
+const SATA: &str = "pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0/block";
+const USB: &str = "pci0000:00/0000:00:14.0/usb2/2-1/2-1:1.0/host1/target1:0:0/1:0:0:0/block";
+const EMMC: &str = "platform/soc/mmc0/mmc0:0001/block";
+const VIRTIO: &str = "pci0000:00/0000:00:02.0/virtio1/block";
+
+fn these(names: &[&str]) -> Devices {
+    Devices::These(names.iter().map(|&name| name.to_owned()).collect())
 }
 
-fn mount(minor: u32, source: &str) -> Mount {
-    let major = if minor == 0 { 0 } else { 8 };
-    Mount {
-        id: 1,
-        parent: 0,
-        device: DeviceNumber { major, minor },
-        root: "/".into(),
-        mount_point: "/".into(),
-        options: Vec::new(),
-        fs_type: "ext4".to_owned(),
-        source: source.into(),
-        super_options: Vec::new(),
-    }
+/// Names of the managed disks, and the others with the reasons.
+fn found(machine: &Machine, choice: &Devices) -> (Vec<String>, Vec<(String, Why)>) {
+    let found = disks(&machine.sense(), choice).expect("a tree");
+    let left_alone = found.left_alone.into_iter().map(|one| (one.name, one.why));
+    (found.managed.into_iter().map(|device| device.name).collect(), left_alone.collect())
+}
+
+fn left(pairs: &[(&str, Why)]) -> Vec<(String, Why)> {
+    pairs.iter().map(|&(name, why)| (name.to_owned(), why)).collect()
 }
 
 #[test]
 fn devices_that_are_not_there_are_named() {
-    let all = [disk("sda", 1, &[], &["sda1"]), disk("cciss!c0d0", 2, &[], &[])];
-    let absent = |text: &str| absent_of(&all, &Config::parse(text).expect("usable"));
-    assert_eq!(absent("[daemon]\ndevices = [\"/dev/sda\", \"cciss/c0d0\"]\n"), Vec::<String>::new());
+    let machine = Machine::new().disk(SATA, "sda", &["sda1"]).disk("pci0000:00", "cciss!c0d0", &[]);
+    let storage = machine.sense().storage().expect("a tree");
+    let absent = |text: &str| absent_of(&storage, &Config::parse(text).expect("usable"));
+    assert_eq!(absent("[daemon]\ndevices = [\"/dev/sda\", \"cciss/c0d0\", \"sda1\"]\n"), Vec::<String>::new());
     assert_eq!(absent("[daemon]\ndevices = \"auto\"\n"), Vec::<String>::new());
-    let text = "[daemon]\ndevices = [\"sda1\", \"mmcblk9\"]\n[fixed]\n\"queue/mmcblk8/read_ahead_kb\" = 64\n\
-                \"queue/mmcblk8/scheduler\" = \"none\"\n";
+    let text = "[daemon]\ndevices = [\"mmcblk9\"]\n[fixed]\n\"queue/mmcblk8/read_ahead_kb\" = 64\n\
+                \"queue/mmcblk8/scheduler\" = \"none\"\n\"queue/sda1/read_ahead_kb\" = 64\n";
     let said = absent(text);
     assert_eq!(said.len(), 3, "{said:?}");
-    assert!(said[0].contains("'sda1' is a partition") && said[0].ends_with("name sda"), "{said:?}");
-    assert!(said[1].starts_with("devices: there is no block device 'mmcblk9'"), "{said:?}");
-    assert!(said[2].starts_with("fixed: there is no block device 'mmcblk8'"), "{said:?}");
+    assert!(said[0].starts_with("devices: there is no block device 'mmcblk9'"), "{said:?}");
+    assert!(said[1].starts_with("fixed: there is no block device 'mmcblk8'"), "{said:?}");
+    assert!(said[2].contains("'sda1' is a partition") && said[2].ends_with("name sda"), "{said:?}");
+    assert_eq!(found(&machine, &these(&["mmcblk9"])).1[0], ("mmcblk9".to_owned(), Why::Missing));
 }
 
 #[test]
-fn what_is_mounted_leads_down_to_its_disks() {
-    let all = [
-        disk("sda", 1, &[], &["sda1"]),
-        disk("sdb", 2, &[], &["sdb1"]),
-        disk("sdc", 3, &[], &[]),
-        disk("sdd", 4, &[], &[]),
-        disk("dm-0", 5, &["sda1", "dm-1"], &[]),
-        disk("dm-1", 6, &["sdb1"], &[]),
-    ];
-    let names = |mounts: &[Mount], swaps: &[&str]| {
-        let swaps: Vec<PathBuf> = swaps.iter().map(PathBuf::from).collect();
-        let disk_of = |number| all.iter().find(|disk| disk.device == number).map(|disk| disk.name.clone());
-        disks_below(&all, used(&all, mounts, &swaps, disk_of)).into_iter().collect::<Vec<_>>()
-    };
-    assert_eq!(names(&[mount(5, "/dev/mapper/root")], &[]), ["sda", "sdb"]);
-    assert_eq!(names(&[mount(3, "/dev/sdc")], &[]), ["sdc"]);
-    // A file system with a number of its own is found by what was mounted, swap by its node.
-    assert_eq!(names(&[mount(0, "/dev/sdb1"), mount(0, "tmpfs")], &["/dev/block/sdd", "/swap"]), ["sdb", "sdd"]);
-    assert_eq!(names(&[], &[]), Vec::<String>::new());
+fn the_disks_below_what_is_mounted_are_managed_whatever_is_between() {
+    let machine = Machine::new()
+        .disk(NVME, "nvme0n1", &["nvme0n1p1", "nvme0n1p2"])
+        .disk("pci0000:00/nvme/nvme1", "nvme1n1", &["nvme1n1p1"])
+        .disk(EMMC, "mmcblk0", &["mmcblk0p1"])
+        .disk(&format!("{EMMC}/mmcblk0"), "mmcblk0boot0", &[])
+        .disk(SATA, "sda", &[])
+        .stacked("md0", &["nvme0n1p1", "nvme1n1p1"])
+        .stacked("dm-0", &["md0"])
+        .stacked("dm-1", &["mmcblk0p1"])
+        .disk("virtual/block", "loop0", &[])
+        .set("loop0", "loop/backing_file", "/data/image")
+        .mounts(&[("/dev/dm-0", "/data", "ext4", "rw"), ("/dev/loop0", "/snap", "squashfs", "ro")])
+        .swaps(&["/dev/dm-1"]);
+    let managed = ["mmcblk0", "nvme0n1", "nvme1n1"].map(str::to_owned);
+    assert_eq!(found(&machine, &Devices::Auto), (managed.to_vec(), left(&[("sda", Why::NotUsed)])));
+    // What is listed by a partition, a volume or a node is its disks.
+    let listed = found(&machine, &these(&["/dev/nvme0n1p2", "dm-1"]));
+    assert_eq!(listed.0, ["mmcblk0", "nvme0n1"]);
+    assert!(listed.1.contains(&("sda".to_owned(), Why::NotListed)), "{listed:?}");
+    // A loop device that is listed is meant itself.
+    assert_eq!(found(&machine, &these(&["loop0"])).0, ["loop0"]);
 }
 
-/// A machine with a lab device on loop3, and these lines more in its table of mounts.
-fn machine_with_a_lab(mounts: &str) -> tempfile::TempDir {
-    let root = tempfile::tempdir().expect("a directory");
-    let write = |path: &str, text: &str| {
-        let path = root.path().join(path);
-        std::fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
-        std::fs::write(path, text).expect("written");
-    };
-    let queue = [
-        ("scheduler", "none [mq-deadline]"),
-        ("nr_requests", "8"),
-        ("rotational", "0"),
-        ("read_ahead_kb", "128"),
-        ("max_sectors_kb", "512"),
-        ("max_hw_sectors_kb", "512"),
-        ("nr_zones", "0"),
-        ("logical_block_size", "4096"),
-        ("physical_block_size", "4096"),
-        ("discard_granularity", "4096"),
-        ("discard_max_bytes", "4096"),
-        ("nomerges", "0"),
-        ("rq_affinity", "1"),
-        ("zoned", "none"),
-        ("wbt_lat_usec", "0"),
-        ("write_cache", "write back"),
-        ("fua", "0"),
-        ("minimum_io_size", "4096"),
-        ("optimal_io_size", "0"),
-        ("iostats", "1"),
+#[test]
+fn disks_that_are_left_alone_have_a_reason() {
+    let machine = Machine::new()
+        .disk(VIRTIO, "vda", &["vda1"])
+        .set("vda", "queue/rotational", "1")
+        .disk(SATA, "sda", &[])
+        .set("sda", "queue/rotational", "1")
+        .disk(SATA, "sdb", &[])
+        .disk(USB, "sdc", &["sdc1"])
+        .set("sdc", "queue/rotational", "1")
+        .disk(USB, "sdd", &["sdd1"])
+        .set("sdd", "queue/rotational", "1")
+        .set("sdd", "removable", "1")
+        .disk(SATA, "sr0", &[])
+        .set("sr0", "size", "0")
+        .disk("virtual/block", "nbd0", &[])
+        .disk("virtual/block", "zram0", &[])
+        .disk(NVME, "nvme0n1", &[])
+        .set("nvme0n1", "queue/scheduler", "none [x]");
+    let machine = machine
+        .mounts(&[
+            ("/dev/vda1", "/", "ext4", "rw"),
+            ("/dev/sda", "/a", "ext4", "rw"),
+            ("/dev/sdc1", "/c", "ext4", "rw"),
+            ("/dev/sdd1", "/d", "vfat", "rw"),
+            ("/dev/nbd0", "/n", "ext4", "rw"),
+        ])
+        .swaps(&["/dev/zram0"]);
+    let (managed, others) = found(&machine, &Devices::Auto);
+    assert_eq!(managed, ["sdd", "vda"]);
+    let expected = [
+        ("nbd0", Why::NotLocal),
+        ("nvme0n1", Why::NotUsed),
+        ("sda", Why::Rotating),
+        ("sdb", Why::NotUsed),
+        ("sdc", Why::UnknownMedium),
     ];
-    queue.iter().for_each(|(name, value)| write(&format!("sys/block/loop3/queue/{name}"), &format!("{value}\n")));
-    [("size", "8"), ("dev", "7:3"), ("ro", "0"), ("loop/backing_file", "/run/brisk/lab/1/mnt/device")]
-        .iter()
-        .for_each(|(name, value)| write(&format!("sys/block/loop3/{name}"), &format!("{value}\n")));
-    std::fs::create_dir_all(root.path().join("sys/dev/block")).expect("a directory");
-    std::os::unix::fs::symlink("../../block/loop3", root.path().join("sys/dev/block/7:3")).expect("a link");
+    assert_eq!(others, left(&expected));
+    let listed = found(&machine, &these(&["sda", "sdc1", "sr0", "sdz"]));
+    assert_eq!(listed.0, ["sda", "sdc"]);
+    assert_eq!(listed.1[0], ("sdz".to_owned(), Why::Missing));
+    assert!(listed.1.contains(&("sr0".to_owned(), Why::Empty)), "{listed:?}");
+}
+
+/// A machine with a lab device on loop3, mounted here.
+fn machine_with_a_lab(mounted_at: Option<&str>) -> Machine {
     let identity = r#"{"identity": {"model": "galaxy-s5-emmc", "kind": "emmc", "is_lab": true}}"#;
-    write("run/brisk/lab/1/state.json", identity);
-    write("proc/swaps", "Filename\tType\tSize\tUsed\tPriority\n");
-    write("proc/self/mountinfo", &format!("1 0 0:1 / / rw - tmpfs tmpfs rw\n{mounts}"));
-    root
+    let machine = Machine::new()
+        .disk("virtual/block", "loop3", &[])
+        .set("loop3", "loop/backing_file", "/run/brisk/lab/1/mnt/device")
+        .with("run/brisk/lab/1/state.json", identity);
+    let mounts: Vec<_> = mounted_at.into_iter().map(|at| ("/dev/loop3", at, "ext4", "rw")).collect();
+    machine.mounts(&mounts)
 }
 
 #[test]
 fn a_lab_device_is_managed_where_something_is_mounted_and_no_phone_is_measured() {
-    let names = |mounts: &str, choice: &Devices| {
-        let root = machine_with_a_lab(mounts);
-        let found = managed(&Sense::new(root.path()), choice).expect("a tree");
-        found.into_iter().map(|device| (device.name, device.model)).collect::<Vec<_>>()
-    };
-    let it = || vec![("loop3".to_owned(), "galaxy-s5-emmc".to_owned())];
-    let mount = |place: &str| format!("2 1 7:3 / {place} rw - ext4 /dev/loop3 rw\n");
-    assert_eq!(names("", &Devices::Auto), []);
-    assert_eq!(names(&mount("/run/brisk/phone/1/root"), &Devices::Auto), []);
-    assert_eq!(names(&mount("/mnt/data"), &Devices::Auto), it());
-    assert_eq!(names("", &Devices::These(vec!["loop3".to_owned()])), it());
+    let it = || vec!["loop3".to_owned()];
+    let of = |mounted_at, choice: &Devices| found(&machine_with_a_lab(mounted_at), choice);
+    assert_eq!(of(None, &Devices::Auto), (vec![], left(&[("loop3", Why::NotUsed)])));
+    assert_eq!(of(Some("/run/brisk/phone/1/root"), &Devices::Auto), (vec![], left(&[("loop3", Why::Phone)])));
+    assert_eq!(of(Some("/mnt/data"), &Devices::Auto), (it(), vec![]));
+    assert_eq!(of(None, &these(&["loop3"])), (it(), vec![]));
+    let model = managed(&machine_with_a_lab(None).sense(), &these(&["loop3"])).expect("a tree");
+    assert_eq!(model[0].model, "galaxy-s5-emmc");
 }
 
 #[test]
