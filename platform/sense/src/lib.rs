@@ -29,6 +29,7 @@ mod process_files;
 mod queue;
 mod readers;
 mod resident;
+mod rights;
 mod sampler;
 mod screen;
 mod watch;
@@ -52,6 +53,7 @@ pub use opened_files::OpenedFiles;
 pub use page_map::ProcessPages;
 pub use power::{PowerSupply, PowercapZone};
 pub use queue::BlockQueue;
+pub use rights::MissingRights;
 pub use sampler::{SampleChoice, Sampler};
 pub use screen::{Backlight, Connector};
 pub use watch::{
