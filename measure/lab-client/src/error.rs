@@ -1,13 +1,17 @@
 //! Why a lab device could not be asked.
 
 use std::io;
+use std::path::PathBuf;
 
 /// Failure to talk to the lab.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The lab's directory is root's.
-    #[error("the lab needs root: it makes a block device (try: sudo brisk lab ...)")]
-    NotRoot,
+    #[error("cannot read {}, which is root's: run it as root (sudo brisk lab ...)", .dir.display())]
+    Closed {
+        /// The directory.
+        dir: PathBuf,
+    },
     /// The server refused an order, or answered out of turn.
     #[error("{0}")]
     Refused(String),

@@ -105,7 +105,9 @@ impl StateDir {
     pub fn all(run_dir: &Path) -> Result<Vec<Self>> {
         match NumberedDir::all(&KIND, run_dir) {
             Ok(dirs) => Ok(dirs.into_iter().map(Self).collect()),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(Error::NotRoot),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                Err(Error::Closed { dir: run_dir.join(KIND.folder) })
+            }
             Err(error) => Err(failed(format!("read {}", run_dir.join(KIND.folder).display()))(error)),
         }
     }

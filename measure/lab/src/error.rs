@@ -6,15 +6,29 @@ use std::path::PathBuf;
 /// Failure of the lab.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Making block devices needs root.
+    /// The client failed.
     #[error(transparent)]
     Client(#[from] brisk_lab_client::Error),
+    /// A right that the lab needs is missing.
+    #[error(transparent)]
+    Rights(#[from] brisk_sense::MissingRights),
+    /// The kernel refuses a mount to a process that has the right to it.
+    #[error(
+        "cannot mount a file system on {}: seccomp or a security module refuses it, as in a container: allow mounts in the \
+         container's profile, start it with --privileged, or run brisk on the machine itself", .path.display()
+    )]
+    MountRefused {
+        /// The mount point.
+        path: PathBuf,
+        /// The kernel's error.
+        source: io::Error,
+    },
     /// A device file that the lab is built on is missing.
-    #[error("{path} is missing or not usable: {remedy}")]
+    #[error("cannot open {path}: {}", device_remedy(.path, .source, .remedy))]
     NoDeviceFile {
         /// The file.
         path: PathBuf,
-        /// The remedy.
+        /// The remedy where it does not exist.
         remedy: &'static str,
         /// The kernel's error.
         source: io::Error,
@@ -107,6 +121,18 @@ pub enum Error {
     /// /proc or /sys could not be read.
     #[error("cannot read the state of the machine")]
     Sense(#[from] brisk_sense::Error),
+}
+
+/// The remedy of a device file that could not be opened: a container has neither the machine's files nor the right to open them.
+fn device_remedy(path: &std::path::Path, error: &io::Error, where_missing: &str) -> String {
+    let path = path.display();
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            format!("this process may not use it; start the container with --device={path} or --privileged")
+        }
+        io::ErrorKind::NotFound => format!("{where_missing}; a container gets it with --device={path} or --privileged"),
+        _ => where_missing.to_owned(),
+    }
 }
 
 /// Result of the lab.

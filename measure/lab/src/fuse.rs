@@ -54,8 +54,14 @@ impl Connection {
             format!("fd={},rootmode=40000,user_id=0,group_id=0,max_read={}", fd.as_raw_fd(), wire::MAX_IO_BYTES);
         let options = std::ffi::CString::new(options).expect("digits and commas hold no zero byte");
         let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::NOATIME;
-        rustix::mount::mount("brisk-lab", mount_point, "fuse.brisk-lab", flags, options.as_c_str())
-            .map_err(crate::error::io(format!("mount a FUSE file system on {}", mount_point.display())))?;
+        rustix::mount::mount("brisk-lab", mount_point, "fuse.brisk-lab", flags, options.as_c_str()).map_err(
+            |errno| match errno {
+                Errno::PERM | Errno::ACCESS => {
+                    Error::MountRefused { path: mount_point.to_owned(), source: errno.into() }
+                }
+                errno => crate::error::io(format!("mount a FUSE file system on {}", mount_point.display()))(errno),
+            },
+        )?;
         Ok(Self { fd })
     }
 
@@ -172,11 +178,22 @@ impl AsFd for Front {
     }
 }
 
-/// Unmounts; `lazily` also when it is in use or its server is dead. A missing mount is not an error.
+/// Unmounts; `lazily` also when it is in use or its server is dead. A missing mount is not an error, also without the right to unmount,
+/// for which the kernel looks first.
 pub(crate) fn unmount(mount_point: &Path, lazily: bool) -> io::Result<()> {
     let flags = if lazily { UnmountFlags::DETACH } else { UnmountFlags::empty() } | UnmountFlags::NOFOLLOW;
     match rustix::mount::unmount(mount_point, flags) {
         Ok(()) | Err(Errno::INVAL | Errno::NOENT) => Ok(()),
+        Err(Errno::PERM | Errno::ACCESS) if !is_mounted(mount_point) => Ok(()),
         Err(errno) => Err(errno.into()),
     }
+}
+
+/// Whether something is mounted on the directory; also when that cannot be found out.
+fn is_mounted(mount_point: &Path) -> bool {
+    // The kernel lists mounts without links in their paths. The mount itself may belong to a dead server.
+    let Some((parent, name)) = mount_point.parent().zip(mount_point.file_name()) else { return true };
+    let Ok(parent) = parent.canonicalize() else { return true };
+    let listed = brisk_sense::Sense::default().mounts();
+    listed.map_or(true, |mounts| mounts.iter().any(|mount| mount.mount_point == parent.join(name)))
 }

@@ -12,7 +12,7 @@ use brisk_act::{BlockQueue, Journal, Paths};
 use brisk_core::causes::in_one_line;
 use brisk_lab_client::control::{Commit, Connection, FaultOrder, ServerCommand, ServerReply, Status};
 use brisk_lab_client::state::{Record, SCHEMA_VERSION, StateDir, Transport};
-use brisk_sense::{Identity, Sense};
+use brisk_sense::{Capability, Identity, Sense};
 use serde::Serialize;
 
 use crate::backend::{Backend, block_devices};
@@ -97,7 +97,7 @@ impl Lab {
         Self { paths: Paths::with_run_dir(&run_dir), run_dir, sense: Sense::default() }
     }
 
-    /// Checks the preconditions of a new device: privileges, device files, size, memory, preset.
+    /// Checks the preconditions of a new device: rights, device files, size, memory, preset.
     ///
     /// # Errors
     /// The first precondition that fails, with the remedy.
@@ -116,9 +116,8 @@ impl Lab {
         }
         let preset = preset::load(&new.preset, &new.set)?;
         drop(preset);
-        if !rustix::process::geteuid().is_root() {
-            return Err(brisk_lab_client::Error::NotRoot.into());
-        }
+        // Mounts, attached devices, and their settings.
+        self.sense.require_rights("the lab", &[Capability::SysAdmin])?;
         if let Some(name) = &new.scheduler {
             self.check_scheduler(name)?;
         }

@@ -32,7 +32,7 @@ struct Bed {
 
 impl Bed {
     fn make() -> Option<Self> {
-        available(&[Capability::Root, Capability::Cgroup2, Capability::Program("Xvfb")])?;
+        available(&[Capability::Groups, Capability::Program("Xvfb")])?;
         let server = VirtualX::start((640, 480), 24).unwrap();
         let screen = X11::connect(Some(server.display())).unwrap();
         Some(Self { server, screen, sense: Sense::default(), stop: AtomicBool::new(false) })

@@ -86,12 +86,13 @@ impl Watch {
         let stopped = stop.try_clone().map_err(failed("copy a descriptor"))?;
         let mut watch = Self { stop, thread: None, child: None, dir: Some(dir.clone()) };
         let view = View::make(&dir, group.clone())?;
-        let mut command = Command::new("unshare");
-        command.args(["--mount", "--propagation", "private", "sh", "-ec", SCRIPT, "sh"]);
+        let mut command = Command::new("sh");
+        command.args(["-ec", SCRIPT, "sh"]);
         command.arg(dir.join("real")).arg(dir.join("proc")).args([program, "-m", EARLYOOM_PERCENT, "-r", "0"]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        brisk_child::with_own_mounts(&mut command);
         brisk_child::end_with_parent(&mut command, brisk_child::Signal::KILL);
-        let mut child = command.spawn().map_err(failed("run unshare (Debian: util-linux)"))?;
+        let mut child = command.spawn().map_err(failed("run earlyoom with mounts of its own"))?;
         let said = child.stderr.take();
         watch.child = Some(child);
         let mut lines = BufReader::new(said.ok_or_else(|| missing("it has no standard error"))?);

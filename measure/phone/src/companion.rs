@@ -198,6 +198,7 @@ mod tests {
             .spawn()
             .expect("it starts");
         let mut lines = BufReader::new(starter.stdout.take().expect("a pipe")).lines().map_while(|line| line.ok());
+        let _limit = brisk_requires::killed_late(starter.id(), "a companion");
         let pid = lines.find_map(|line| line.strip_prefix("companion ")?.parse().ok()).expect("a process id");
         let pid = Pid::from_raw(pid).expect("not zero");
         let companion = pidfd_open(pid, PidfdFlags::empty()).expect("it runs");

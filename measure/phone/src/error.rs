@@ -8,9 +8,15 @@ use brisk_core::units::format_bytes;
 /// Failure of a phone.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Mounting and making block devices needs root.
-    #[error("a phone needs root, as it mounts a file system on a block device (try: sudo brisk lab phone ...)")]
-    NotRoot,
+    /// A right that a phone needs is missing.
+    #[error(transparent)]
+    Rights(#[from] brisk_sense::MissingRights),
+    /// The directory of the phones is root's.
+    #[error("cannot read {}, which is root's: run it as root (sudo brisk lab phone ...)", .dir.display())]
+    Closed {
+        /// The directory.
+        dir: PathBuf,
+    },
     /// A tool of this machine is missing.
     #[error("{tool} is missing, which {purpose}; on Debian and its relatives: apt-get install {package}")]
     NoTool {

@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn removing_a_group_kills_its_processes() {
         let name = format!("brisk-phone-test-{}", std::process::id());
-        brisk_requires::requires!(Root, Cgroup2);
+        brisk_requires::requires!(Groups);
         let group = Group::make(&name).expect("root makes groups");
         let inner = group.child("inner").expect("made");
         let mut sleepers: Vec<_> =

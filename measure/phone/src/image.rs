@@ -23,6 +23,7 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use brisk_sense::Sense;
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +34,7 @@ pub(crate) use self::recipe::Fnv;
 use self::steps::{Steps, tool};
 use crate::catalogue::{App, Catalogue};
 use crate::error::{Error, Result, io as failed};
+use crate::phones::RIGHTS;
 
 const SCHEMA_VERSION: u32 = 1;
 /// Disk space of a build: the base, and for each app its packages, their files and their part of the image.
@@ -136,7 +138,7 @@ impl Images {
     /// Builds the image with these apps (all for no name), even if it exists, from the current packages.
     ///
     /// # Errors
-    /// When this is not root, a tool or space is missing, a step fails, or `stop` is set; then only the log is left.
+    /// When a right, a tool or space is missing, a step fails, or `stop` is set; then only the log is left.
     pub fn build(&self, names: &[String], stop: &AtomicBool, progress: &mut dyn FnMut(&str)) -> Result<Image> {
         let building = self.begin(names, stop, progress)?;
         self.build_now(building, stop, progress)
@@ -146,9 +148,7 @@ impl Images {
     fn begin(&self, names: &[String], stop: &AtomicBool, progress: &mut dyn FnMut(&str)) -> Result<Building> {
         let apps = Catalogue::builtin().choose(names)?;
         let tools = Tools::find()?;
-        if !rustix::process::geteuid().is_root() {
-            return Err(Error::NotRoot);
-        }
+        Sense::default().require_rights("building the phone's image", RIGHTS)?;
         fs::create_dir_all(&self.dir).map_err(failed(format!("make {}", self.dir.display())))?;
         let one_at_a_time = self.lock(stop, progress)?;
         Ok(Building { apps, tools, _one_at_a_time: one_at_a_time })
@@ -346,8 +346,8 @@ mod tests {
     fn get_while_another_builds(
         mut other: impl FnMut(&mut std::process::Child),
     ) -> Option<(Result<Image>, Vec<String>)> {
-        use brisk_requires::Capability::{Program, Root};
-        let needed = [Root, Program("mke2fs"), Program("debootstrap"), Program("Xvfb"), Program("unshare")];
+        use brisk_requires::Capability::{Mount, Program};
+        let needed = [Mount, Program("mke2fs"), Program("debootstrap"), Program("Xvfb"), Program("unshare")];
         brisk_requires::available(&needed)?;
         let cache = tempfile::tempdir().expect("temporary directory");
         let mut child = Command::new(std::env::current_exe().expect("this program"))
@@ -359,6 +359,7 @@ mod tests {
             .expect("this program runs");
         let said = std::io::BufReader::new(child.stdout.take().expect("piped"));
         let mut lines = std::io::BufRead::lines(said);
+        let _limit = brisk_requires::killed_late(child.id(), "the other build");
         assert!(lines.any(|line| line.expect("text").contains("building")), "the other process ended");
         let (stop, mut reported) = (AtomicBool::new(false), Vec::<String>::new());
         let images = Images::new(cache.path(), Vec::new());

@@ -11,11 +11,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use brisk_launch::App;
+use brisk_sense::Sense;
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use rustix::mount::mount_bind;
 
 use crate::error::{Error, Result, io as failed};
 use crate::mounts;
+use crate::phones::RIGHTS;
 
 /// A program in a root that is being built; run in namespaces made by `unshare` of util-linux.
 #[derive(Debug, Clone)]
@@ -38,9 +40,7 @@ impl Inside {
     /// # Errors
     /// When a mount fails, or the program cannot be run.
     pub fn run(self) -> Result<Infallible> {
-        if !rustix::process::geteuid().is_root() {
-            return Err(Error::NotRoot);
-        }
+        Sense::default().require_rights("a program in the phone's root", RIGHTS)?;
         mounts::mount_all(&self.root)?;
         for (from, to) in &self.binds {
             let to = self.root.join(to.strip_prefix("/").unwrap_or(to));

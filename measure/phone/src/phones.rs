@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use brisk_lab::{Backend, Lab, Listed as LabListed, NewDevice};
-use brisk_sense::Sense;
+use brisk_sense::{Capability, Sense};
 use serde::Serialize;
 
 use crate::error::{Error, Result, io as failed};
@@ -12,6 +12,9 @@ use crate::memory::MemorySpec;
 use crate::mounts;
 use crate::state::{Record, StateDir};
 use crate::variant::Variant;
+
+/// Rights that a phone and its image take: mounts and block devices.
+pub(crate) const RIGHTS: &[Capability] = &[Capability::SysAdmin];
 
 /// Parameters of a new phone.
 #[derive(Debug, Clone)]
@@ -106,7 +109,7 @@ impl Phones {
         &self.lab
     }
 
-    /// Checks the preconditions of a new phone: privileges, tools, preset, sizes, memory.
+    /// Checks the preconditions of a new phone: rights, tools, preset, sizes, memory.
     ///
     /// # Errors
     /// The first precondition that fails.
@@ -124,9 +127,7 @@ impl Phones {
     /// # Errors
     /// The first precondition that fails.
     pub fn check_flash(&self, new: &NewPhone) -> Result<()> {
-        if !rustix::process::geteuid().is_root() {
-            return Err(Error::NotRoot);
-        }
+        Sense::default().require_rights("a phone", RIGHTS)?;
         if new.image.as_os_str().is_empty() && new.size_bytes < LEAST_BYTES {
             return Err(Error::Size { size_bytes: new.size_bytes, least_bytes: LEAST_BYTES });
         }

@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn compressed_memory_is_switched_on_and_leaves_nothing() {
-        requires!(Root, Zram);
+        requires!(Zram);
         let number = add_zram().expect("added");
         make_zram(number, 32 << 20).expect("made");
         let areas = Sense::default().swaps().expect("read");

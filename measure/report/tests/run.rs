@@ -99,7 +99,7 @@ fn a_regression_and_warnings_are_part_of_the_verdict() {
 fn what_was_not_measured_is_said() {
     let [disk, phones, brisk] = brisk_report::verdict(&[]);
     assert_eq!(disk, "The disk of this machine was not measured.");
-    assert!(phones.contains("that needs root") && brisk.contains("was not measured"), "{phones} {brisk}");
+    assert!(phones.contains("needs CAP_SYS_ADMIN") && brisk.contains("was not measured"), "{phones} {brisk}");
     // Memory is no disk, and a slow one is good for little.
     let mut bench = samples::other_bench();
     for job in bench.jobs.iter_mut().chain(&mut bench.block_sweep).chain(&mut bench.depth_sweep) {

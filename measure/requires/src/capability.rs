@@ -1,9 +1,10 @@
-//! The capabilities, their words, and how each is detected.
+//! The capabilities, their words, and how each is detected: rights by trying them, since user 0 of a container may have none.
 
 use std::fmt;
-use std::fs::File;
-use std::path::Path;
-use std::sync::OnceLock;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use crate::attempt;
 
 /// The programs that `scripts/setup test` installs, and those of each Debian.
 const INSTALLED: &[&str] = &[
@@ -36,24 +37,39 @@ const INSTALLED: &[&str] = &[
 /// What a test may require of its machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Capability {
-    /// The user is root.
+    /// The user is 0 and may act as other users do (CAP_SETUID, CAP_SETGID). It implies no right to change the machine: those
+    /// have words of their own.
     Root,
     /// File systems can be mounted (CAP_SYS_ADMIN).
     Mount,
+    /// Swap can be switched on and off (CAP_SYS_ADMIN).
+    Swap,
     /// Loop devices can be made.
     Loop,
-    /// /dev/fuse can be opened.
+    /// Settings of block queues can be written; in a container /sys is often read-only.
+    Queue,
+    /// Settings in /proc/sys can be written; in a container they are often read-only.
+    Sysctl,
+    /// /dev/fuse can be opened. Its file systems require [`Mount`](Self::Mount) as well.
     Fuse,
-    /// Control groups of version 2 are mounted. With [`Root`](Self::Root), groups can be made.
+    /// Control groups of version 2 are mounted.
     Cgroup2,
-    /// The memory controller, of either version, enabled for groups.
+    /// Control groups of version 2 can be made, and processes moved to them.
+    Groups,
+    /// Groups of the memory controller, of either version, can be made.
     MemoryController,
-    /// The memory controller of version 1, which a machine with version 2 alone has not.
+    /// The same of version 1, which a machine with version 2 alone has not.
     MemoryV1,
     /// Compressed memory as block devices.
     Zram,
-    /// The freezer controller of version 1, which a machine with version 2 alone has not.
+    /// Groups of the freezer controller of version 1, which a machine with version 2 alone has not, can be made.
     FreezerV1,
+    /// Real-time priorities, and memory of other processes may be written to swap (CAP_SYS_NICE).
+    Nice,
+    /// Opened files of a whole file system can be watched (CAP_SYS_ADMIN).
+    Fanotify,
+    /// Frames and swap slots of pages are shown in /proc/PID/pagemap (CAP_SYS_ADMIN).
+    PageMap,
     /// eBPF programs load and see what the test needs.
     Bpf,
     /// io_uring.
@@ -88,13 +104,20 @@ pub enum Capability {
 const WORDS: &[(Capability, &str)] = &[
     (Capability::Root, "root"),
     (Capability::Mount, "mount"),
+    (Capability::Swap, "swap"),
     (Capability::Loop, "loop"),
+    (Capability::Queue, "queue"),
+    (Capability::Sysctl, "sysctl"),
     (Capability::Fuse, "fuse"),
     (Capability::Cgroup2, "cgroup2"),
+    (Capability::Groups, "groups"),
     (Capability::MemoryController, "memory_controller"),
     (Capability::MemoryV1, "memory_v1"),
     (Capability::Zram, "zram"),
     (Capability::FreezerV1, "freezer_v1"),
+    (Capability::Nice, "nice"),
+    (Capability::Fanotify, "fanotify"),
+    (Capability::PageMap, "page_map"),
     (Capability::Bpf, "bpf"),
     (Capability::Uring, "io_uring"),
     (Capability::Pressure, "pressure"),
@@ -110,9 +133,6 @@ const WORDS: &[(Capability, &str)] = &[
     (Capability::RealTraces, "real_traces"),
 ];
 
-/// CAP_SYS_ADMIN (capabilities(7)).
-const CAP_SYS_ADMIN: u32 = 21;
-
 impl Capability {
     /// Whether root has it on each machine that `scripts/setup test` has prepared and whose kernel lacks nothing. Not implied
     /// is what depends on the place of the tree (disk, chroot) and on the network.
@@ -121,42 +141,59 @@ impl Capability {
         use Capability as C;
         match self {
             C::Program(name) => INSTALLED.contains(&name),
-            C::Root | C::Mount | C::Loop | C::Fuse | C::Cgroup2 | C::MemoryController | C::Bpf => true,
-            C::Uring | C::Pressure | C::Connector | C::Schedulers => true,
+            C::Root | C::Mount | C::Swap | C::Loop | C::Queue | C::Sysctl | C::Fuse | C::Nice | C::Fanotify => true,
+            C::Cgroup2 | C::Groups | C::MemoryController | C::PageMap => true,
+            C::Bpf | C::Uring | C::Pressure | C::Connector | C::Schedulers => true,
             C::Disk | C::Shm | C::RootMount | C::SwapFile | C::Kernel | C::NoUblk | C::Loopback | C::FreezerV1 => false,
             C::MemoryV1 | C::Zram | C::RealTraces => false,
         }
     }
 
-    /// Whether this machine has it, as far as that can be found out without trying; else the reason.
+    /// Whether this process has it, as far as that can be found out without the code under test; else the reason. Found out once
+    /// in each process.
     ///
     /// # Errors
     /// The reason why it is missing.
     pub fn detect(self) -> Result<(), String> {
-        let opens = |path: &str| match File::options().read(true).write(true).open(path) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(format!("cannot open {path}: {error}")),
-        };
+        static FOUND: Mutex<Vec<(Capability, Result<(), String>)>> = Mutex::new(Vec::new());
+        let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = found.iter().find(|(capability, _)| *capability == self) {
+            return known.clone();
+        }
+        let outcome = self.attempt();
+        found.push((self, outcome.clone()));
+        outcome
+    }
+
+    fn attempt(self) -> Result<(), String> {
         let lacks = |lacking: bool, reason: &str| if lacking { Err(reason.to_owned()) } else { Ok(()) };
         match self {
-            Self::Root => lacks(!rustix::process::geteuid().is_root(), "the user is not root"),
-            Self::Mount => lacks(!has_admin_capability(), "no right to mount (CAP_SYS_ADMIN)"),
-            Self::Loop => opens("/dev/loop-control"),
-            Self::Fuse => opens("/dev/fuse"),
-            Self::Cgroup2 => {
-                lacks(!mount_line(|fields| fields.contains(&"cgroup2")), "no cgroup2 file system is mounted")
+            Self::Root => attempt::become_another_user(),
+            Self::Mount => attempt::mount(),
+            Self::Swap => attempt::swap(),
+            Self::Loop => attempt::loop_device(),
+            Self::Queue => attempt::queue_setting(),
+            Self::Sysctl => attempt::opens_for_writing("/proc/sys/vm/page-cluster"),
+            Self::Fuse => attempt::opens("/dev/fuse"),
+            Self::Nice => attempt::realtime_io(),
+            Self::Fanotify => attempt::fanotify(),
+            Self::PageMap => attempt::page_frames(),
+            Self::Cgroup2 => v2_root().map(drop),
+            Self::Groups => v2_root().and_then(|root| attempt::group(&root)),
+            Self::FreezerV1 => v1_root("freezer").and_then(|root| attempt::group(&root)),
+            Self::MemoryV1 => v1_root("memory").and_then(|root| attempt::group(&root)),
+            Self::MemoryController => {
+                let root = v1_root("memory").or_else(|_| v2_root_with("memory"));
+                root.map_err(|_| "no memory controller is enabled".to_owned()).and_then(|root| attempt::group(&root))
             }
             Self::Program(name) => lacks(!is_in_path(name), &format!("there is no program {name} in PATH")),
             Self::Shm => lacks(!Path::new("/dev/shm").is_dir(), "there is no /dev/shm"),
             Self::RootMount => {
-                lacks(!mount_line(|fields| fields.get(4) == Some(&"/")), "/ is no mount point (a chroot)")
+                lacks(mount_line(|fields| fields.get(4) == Some(&"/")).is_none(), "/ is no mount point (a chroot)")
             }
             Self::NoUblk => lacks(Path::new("/dev/ublk-control").exists(), "this kernel has ublk"),
             Self::Loopback => lacks(!Path::new("/sys/class/net/lo").exists(), "no loopback interface"),
-            Self::FreezerV1 => lacks(!has_v1("freezer"), "no freezer controller of version 1 is mounted"),
-            Self::MemoryController => lacks(!has_v1("memory") && !has_v2("memory"), "no memory controller is enabled"),
-            Self::MemoryV1 => lacks(!has_v1("memory"), "no memory controller of version 1 is mounted"),
-            Self::Zram => lacks(!Path::new("/sys/class/zram-control").exists(), "this kernel has no zram"),
+            Self::Zram => attempt::zram(),
             // The test tries these, and gives the reason to `skip`.
             Self::Bpf | Self::Uring | Self::Pressure | Self::Connector => Ok(()),
             Self::Schedulers | Self::Disk | Self::SwapFile | Self::Kernel | Self::RealTraces => Ok(()),
@@ -186,35 +223,39 @@ impl fmt::Display for Capability {
     }
 }
 
-/// Whether a line of /proc/self/mountinfo, in fields, is as wanted.
-fn mount_line(wanted: impl Fn(&[&str]) -> bool) -> bool {
+/// The mount point in the first line of /proc/self/mountinfo, in fields, that is as wanted.
+fn mount_line(wanted: impl Fn(&[&str]) -> bool) -> Option<PathBuf> {
     static MOUNTS: OnceLock<String> = OnceLock::new();
     let mounts = MOUNTS.get_or_init(|| std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default());
-    mounts.lines().any(|line| wanted(&line.split(' ').collect::<Vec<_>>()))
+    let lines = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    lines.filter(|fields| wanted(fields)).find_map(|fields| fields.get(4).map(PathBuf::from))
 }
 
-/// Whether a controller of version 1 is mounted.
-fn has_v1(controller: &str) -> bool {
-    mount_line(|fields| fields.contains(&"cgroup") && fields.last().is_some_and(|end| end.contains(controller)))
-}
-
-/// Whether the groups of version 2 have a controller.
-fn has_v2(controller: &str) -> bool {
-    let has_it = |fields: &[&str]| {
-        // Mount point, before the separator; type, after it.
-        let is_v2 = fields.iter().skip_while(|field| **field != "-").nth(1) == Some(&"cgroup2");
-        let enabled = || std::fs::read_to_string(Path::new(fields.get(4)?).join("cgroup.subtree_control")).ok();
-        is_v2 && enabled().is_some_and(|text| text.split_whitespace().any(|name| name == controller))
+/// Where a controller of version 1 is mounted.
+fn v1_root(controller: &str) -> Result<PathBuf, String> {
+    let is_it = |fields: &[&str]| {
+        let options = fields.last().is_some_and(|end| end.split(',').any(|option| option == controller));
+        fields.contains(&"cgroup") && options
     };
-    mount_line(has_it)
+    mount_line(is_it).ok_or_else(|| format!("no {controller} controller of version 1 is mounted"))
 }
 
-fn has_admin_capability() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    effective
-        .and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
-        .is_some_and(|bits| bits >> CAP_SYS_ADMIN & 1 == 1)
+/// Whether a line of mountinfo is of control groups of version 2: the type follows the lone hyphen.
+fn is_v2(fields: &[&str]) -> bool {
+    fields.iter().skip_while(|field| **field != "-").nth(1) == Some(&"cgroup2")
+}
+
+fn v2_root() -> Result<PathBuf, String> {
+    mount_line(is_v2).ok_or_else(|| "no cgroup2 file system is mounted".to_owned())
+}
+
+/// Where groups of version 2 are mounted that have a controller.
+fn v2_root_with(controller: &str) -> Result<PathBuf, String> {
+    let enabled = |fields: &[&str]| {
+        let read = || std::fs::read_to_string(Path::new(fields.get(4)?).join("cgroup.subtree_control")).ok();
+        is_v2(fields) && read().is_some_and(|text| text.split_whitespace().any(|name| name == controller))
+    };
+    mount_line(enabled).ok_or_else(|| format!("groups of version 2 have no {controller} controller"))
 }
 
 fn is_in_path(program: &str) -> bool {

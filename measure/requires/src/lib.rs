@@ -6,10 +6,12 @@
 //! ```
 //! # fn a_loop_device_is_attached() {
 //! use brisk_requires::requires;
-//! requires!(Root, Loop, Program("losetup"));
+//! requires!(Loop, Program("losetup"));
 //! // ... the test
 //! # }
 //! ```
+//!
+//! Rights are detected by trying them: user 0 of a container lacks most of those of the machine's.
 //!
 //! Where one of them is missing, the skip is recorded and the test returns:
 //!
@@ -20,10 +22,14 @@
 //!   and whose kernel lacks nothing ([`Capability::is_implied_by_root`]). An unknown word fails each test that lacks
 //!   something, so that a misspelt word does not switch the check off.
 //!
+//! Tests wait with a limit: [`until`], [`line_with`], [`end_of`], [`killed_late`].
+//!
 //! What only the code under test can find out, such as a part of eBPF that this kernel lacks, is given to [`skip`].
 
+mod attempt;
 mod capability;
 mod requirement;
+mod wait;
 
 use std::fmt;
 use std::io::Write as _;
@@ -32,6 +38,7 @@ use std::path::Path;
 
 pub use capability::Capability;
 use requirement::Requirement;
+pub use wait::{KilledLate, LIMIT, end_of, killed_late, line_with, next_line, until};
 
 /// Names a file to which each skip is appended.
 const SKIPPED: &str = "BRISK_SKIPPED";

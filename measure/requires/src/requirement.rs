@@ -74,6 +74,6 @@ mod tests {
     #[test]
     fn a_misspelt_word_is_refused_with_those_that_exist() {
         let error = "root,lop".parse::<Requirement>().expect_err("misspelt").to_string();
-        assert!(error.starts_with("'lop' is not a capability; there are root, mount, loop,"), "{error}");
+        assert!(error.starts_with("'lop' is not a capability; there are root, mount, swap,"), "{error}");
     }
 }

@@ -119,7 +119,7 @@ pub enum Error {
     #[error("'{0}' is no I/O priority: write 'realtime N', 'best-effort N' (N from 0, first, to 7) or 'idle'")]
     NotAPriority(String),
     /// The kernel refused to give a thread a priority.
-    #[error("cannot give thread {thread} of {group} the I/O priority '{value}' (realtime needs root)")]
+    #[error("cannot give thread {thread} of {group} the I/O priority '{value}' (realtime needs CAP_SYS_NICE)")]
     Priority {
         /// Number of the thread.
         thread: u32,

@@ -217,7 +217,7 @@ fn hint(name: &str) -> &'static str {
         }
         "dirty_writeback_centisecs" => "a number of hundredths of a second",
         "memory.swap.launch" => "0 or 1",
-        _ => "needs root",
+        _ => "it takes root, and in a container it is often read-only",
     }
 }
 

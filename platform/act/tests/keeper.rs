@@ -166,7 +166,7 @@ fn the_keeper_ends_with_brisk_and_after_a_thaw_holds_nothing() {
 
 #[test]
 fn kills_at_any_moment_leave_nothing_frozen() {
-    requires!(Root, Cgroup2);
+    requires!(Groups);
     let hierarchies = kills::hierarchies();
     let words = this("child_that_freezes_and_thaws");
     let tally = kills::run(20, 7, &|| command(&words), &hierarchies);

@@ -18,7 +18,7 @@ use brisk_act::{Actuator, Paths, restore_leftovers};
 use brisk_core::action::Setting;
 use brisk_core::knob::{Knob, QueueSetting};
 use brisk_core::outcome::{Applied, Outcome};
-use brisk_requires::{Capability, available, requires};
+use brisk_requires::{Capability, available, line_with, requires};
 use group::Group;
 use journal_lines::of_a_dead_owner;
 use loop_device::{CHILD_OF, JOURNALS, Loop};
@@ -37,7 +37,7 @@ fn all_done(applied: &[Applied]) -> bool {
 
 #[test]
 fn a_change_of_scheduler_keeps_wanted_and_original_values() {
-    requires!(Root, Loop);
+    requires!(Loop, Queue);
     let disk = Loop::new();
     // What its owner had made of it before.
     for (name, value) in [
@@ -90,7 +90,7 @@ fn a_change_of_scheduler_keeps_wanted_and_original_values() {
 
 #[test]
 fn what_the_kernel_rounds_is_what_stands_and_is_not_written_again() {
-    requires!(Root, Loop);
+    requires!(Loop, Queue);
     let disk = Loop::new();
     disk.set("scheduler", "mq-deadline");
     let mut actuator = disk.actuator();
@@ -138,7 +138,7 @@ proptest! {
         sequence in prop::collection::vec(settings(), 1..5),
         by_request in any::<bool>(),
     ) {
-        if available(&[Capability::Root, Capability::Loop]).is_none() {
+        if available(&[Capability::Loop, Capability::Queue]).is_none() {
             return Ok(());
         }
         let disk = Loop::new();
@@ -183,13 +183,8 @@ fn child(name: &str, of: &str, journals: &Path, before: &[&str]) -> (Child, Chil
 }
 
 /// Reads up to and with the next line that holds `word`.
-fn wait_for(word: &str, from: &mut impl std::io::BufRead) -> String {
-    let mut line = String::new();
-    while !line.contains(word) {
-        line.clear();
-        assert_ne!(from.read_line(&mut line).expect("a line"), 0, "the child ended before it said '{word}'");
-    }
-    line
+fn wait_for(word: &str, from: &mut BufReader<ChildStdout>) -> String {
+    line_with(from, word, |line| line.contains(word))
 }
 
 fn of_parent() -> (String, Paths) {
@@ -220,7 +215,7 @@ fn child_that_switches_until_it_is_killed() {
 
 #[test]
 fn a_process_that_is_killed_in_the_middle_of_a_switch_is_undone() {
-    requires!(Root, Loop);
+    requires!(Loop, Queue);
     let disk = Loop::new();
     for (name, value) in [("scheduler", "mq-deadline"), ("nr_requests", "100"), ("iosched/fifo_batch", "8")] {
         disk.set(name, value);
@@ -253,7 +248,7 @@ fn a_process_that_is_killed_in_the_middle_of_a_switch_is_undone() {
 
 #[test]
 fn a_device_that_is_unplugged_while_it_is_changed_is_left() {
-    requires!(Root, Loop);
+    requires!(Loop, Queue);
     let disk = Loop::new();
     let mut actuator = disk.actuator();
     let switches = [
@@ -279,7 +274,7 @@ fn a_device_that_is_unplugged_while_it_is_changed_is_left() {
 
 #[test]
 fn a_scheduler_that_the_kernel_has_no_more_is_not_waited_for() {
-    requires!(Root, Loop);
+    requires!(Loop, Queue);
     let disk = Loop::new();
     let mut actuator = disk.actuator();
     actuator.apply(&disk.targets(&[("scheduler", "kyber"), ("read_ahead_kb", "512")]));
@@ -318,7 +313,7 @@ fn child_under_a_read_only_sysfs() {
 
 #[test]
 fn under_a_read_only_sysfs_every_setting_is_refused_with_the_reason() {
-    requires!(Root, Loop, Mount, RootMount, Program("unshare"));
+    requires!(Loop, Queue, Mount, RootMount, Program("unshare"));
     let script = "mount --bind /sys /sys && mount -o remount,bind,ro /sys && exec \"$@\"";
     let disk = Loop::new();
     let before = disk.all();
@@ -382,7 +377,7 @@ fn priorities(process: u32) -> Vec<i64> {
 
 #[test]
 fn every_thread_of_a_group_gets_a_priority_and_loses_it_again() {
-    requires!(Root, Cgroup2);
+    requires!(Groups, Nice);
     let group = Group::new();
     let dir = tempfile::tempdir().expect("temporary directory");
     let paths = Paths::with_run_dir(dir.path());
@@ -436,7 +431,7 @@ fn every_thread_of_a_group_gets_a_priority_and_loses_it_again() {
 
 #[test]
 fn who_enters_a_session_late_gets_its_priority_at_the_next_look() {
-    requires!(Root, Loop);
+    requires!(Loop, Queue);
     let dir = tempfile::tempdir().expect("temporary directory");
     let mut actuator = Actuator::new(&Paths::with_run_dir(dir.path()), "briskd", false).expect("a journal");
     // The shell leads a session; it ends with its input, and so does what it makes (which would read nothing but for 3).
@@ -475,7 +470,7 @@ fn who_enters_a_session_late_gets_its_priority_at_the_next_look() {
 
 #[test]
 fn settings_are_called_as_the_kernel_calls_them() {
-    requires!(Root, Loop);
+    requires!(Loop, Queue);
     let disk = Loop::new();
     for setting in ["scheduler", "nr_requests", "read_ahead_kb", "max_sectors_kb", "wbt_lat_usec", "write_cache"] {
         let Ok(Knob::Queue { setting: known, .. }) = format!("queue/any/{setting}").parse() else {

@@ -10,6 +10,7 @@ use apps::{App, Hierarchy, Process};
 use brisk_act::{Actuator, Paths, Sensed, restore_leftovers};
 use brisk_core::action::{AddressRange, Ends, Once};
 use brisk_core::outcome::Outcome;
+use brisk_requires::{requires, until};
 
 /// Tells a child which group it is to freeze, and where the journals are.
 const GROUP: &str = "BRISK_ACT_TEST_GROUP";
@@ -116,9 +117,7 @@ fn an_app_that_ignores_sigterm_is_killed_at_the_deadline() {
         let ended = actuator.advance(5_000_000_000);
         assert_eq!(ended.iter().map(|performed| &performed.outcome).collect::<Vec<_>>(), [&Outcome::Done]);
         assert_eq!(process.ended_by(), Some(libc::SIGKILL), "{hierarchy:?}");
-        while !fs::read_to_string(app.group.join("cgroup.procs")).expect("the group").is_empty() {
-            std::thread::yield_now();
-        }
+        until("an empty group", || fs::read_to_string(app.group.join("cgroup.procs")).expect("the group").is_empty());
         assert_eq!((actuator.next_ns(), app.journals()), (None, 0));
     }
 }
@@ -168,9 +167,7 @@ fn an_app_that_came_under_the_name_of_one_that_ended_is_left() {
     assert_eq!(outcome(&mut actuator, &app.end()), Outcome::Done);
     first.child.kill().expect("killed");
     assert_eq!(first.ended_by(), Some(libc::SIGKILL));
-    while fs::remove_dir(&app.group).is_err() {
-        std::thread::yield_now();
-    }
+    until("the end of the group", || fs::remove_dir(&app.group).is_ok());
     fs::create_dir(&app.group).expect("the group anew");
     let mut second = app.run(COUNTS);
     assert_eq!(actuator.advance(u64::MAX)[0].outcome, Outcome::Gone);
@@ -210,6 +207,7 @@ fn with_memory(app: &App) -> (Process, Vec<AddressRange>) {
 
 #[test]
 fn ranges_are_paged_out_and_in_and_only_those_of_the_group() {
+    requires!(Nice);
     let Some(app) = App::new(Hierarchy::Memory) else { return };
     let mut actuator = app.actuator();
     let (mut process, mut ranges) = with_memory(&app);
@@ -248,6 +246,7 @@ fn ranges_are_paged_out_and_in_and_only_those_of_the_group() {
 
 #[test]
 fn what_takes_time_is_done_by_the_worker() {
+    requires!(Nice);
     let Some(app) = App::new(Hierarchy::Memory) else { return };
     let mut actuator = app.actuator();
     actuator.start_worker("briskd").expect("threads");
@@ -382,8 +381,8 @@ fn all_processes_of_a_session_are_asked_and_those_that_stay_are_killed() {
     assert_eq!(actuator.advance(1_000_000)[0].outcome, Outcome::Done);
     assert_eq!(leader.ended_by(), Some(libc::SIGKILL));
     // The other one takes a moment to end after its last word.
-    while outcome(&mut actuator, &end) != Outcome::Gone {
+    until("the end of the session", || {
         actuator.advance(u64::MAX);
-        std::thread::yield_now();
-    }
+        outcome(&mut actuator, &end) == Outcome::Gone
+    });
 }

@@ -3,7 +3,7 @@
 mod journal_lines;
 
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader};
+use std::io::BufReader;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -11,7 +11,7 @@ use brisk_act::{Actuator, Paths, restore_leftovers};
 use brisk_core::action::Setting;
 use brisk_core::knob::{Knob, VmSetting};
 use brisk_core::outcome::{Applied, Outcome};
-use brisk_requires::{Capability, requires, skip};
+use brisk_requires::{line_with, requires};
 use journal_lines::of_a_dead_owner;
 use proptest::prelude::*;
 
@@ -239,14 +239,10 @@ fn stands(settings: &[Setting]) -> Vec<String> {
 
 #[test]
 fn settings_of_a_killed_process_are_restored_by_the_next() {
-    requires!(Root);
+    requires!(Sysctl);
     // They are the machine's: one test at a time, also of other runs.
     let alone = File::open("/proc/sys/vm").expect("settings");
     alone.lock().expect("locked");
-    if rustix::fs::access("/proc/sys/vm/page-cluster", rustix::fs::Access::WRITE_OK).is_err() {
-        skip(Capability::Root, "/proc/sys cannot be written");
-        return;
-    }
     let wanted = wanted_here();
     let before = stands(&wanted);
     let dir = tempfile::tempdir().expect("temporary directory");
@@ -257,8 +253,8 @@ fn settings_of_a_killed_process_are_restored_by_the_next() {
         .stdout(Stdio::piped())
         .spawn()
         .expect("this program runs");
-    let mut said = BufReader::new(child.stdout.take().expect("piped")).lines();
-    let line = said.find_map(|line| line.ok().filter(|line| line.contains("held")));
+    let mut said = BufReader::new(child.stdout.take().expect("piped"));
+    let line = line_with(&mut said, "held", |line| line.contains("held"));
     let held = stands(&wanted);
     child.kill().and_then(|()| child.wait()).expect("killed");
     let reports = restore_leftovers(&paths).expect("undone");

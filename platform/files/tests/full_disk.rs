@@ -33,7 +33,7 @@ impl Drop for Small {
 
 #[test]
 fn a_replacement_that_fails_leaves_the_earlier_file_as_it_was() {
-    requires!(Root, Mount);
+    requires!(Mount);
     let small = Small::mount();
     let file = small.path().join("page.html");
     replace(&file, b"earlier").unwrap();
@@ -48,7 +48,7 @@ fn a_replacement_that_fails_leaves_the_earlier_file_as_it_was() {
 
 #[test]
 fn a_block_device_is_not_overwritten() {
-    requires!(Root, Loop, Program("losetup"));
+    requires!(Loop, Program("losetup"));
     let output = std::process::Command::new("losetup").arg("--find").output().unwrap();
     let device = String::from_utf8(output.stdout).unwrap();
     let error = replace(Path::new(device.trim()), b"x").unwrap_err();

@@ -25,6 +25,22 @@ pub enum Capability {
     Bpf = 39,
 }
 
+impl Capability {
+    /// Its name in capabilities(7).
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::IpcLock => "CAP_IPC_LOCK",
+            Self::SysPtrace => "CAP_SYS_PTRACE",
+            Self::SysAdmin => "CAP_SYS_ADMIN",
+            Self::SysNice => "CAP_SYS_NICE",
+            Self::SysResource => "CAP_SYS_RESOURCE",
+            Self::Perfmon => "CAP_PERFMON",
+            Self::Bpf => "CAP_BPF",
+        }
+    }
+}
+
 /// What /proc/PID/status says of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessStatus {

@@ -10,7 +10,9 @@ pub enum Error {
     #[error("this brisk was built without its eBPF programs (BRISK_NO_BPF); build it with clang installed")]
     NotBuiltIn,
     /// The process may not load programs.
-    #[error("watching threads with eBPF needs CAP_BPF and CAP_PERFMON; run as root")]
+    #[error(
+        "watching threads with eBPF needs CAP_BPF and CAP_PERFMON: run as root, in a container with --cap-add=BPF --cap-add=PERFMON"
+    )]
     NotPermitted,
     /// The kernel has no type information.
     #[error(

@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_group_of_this_machine_knows_of_those_below() {
-        brisk_requires::requires!(Root, Cgroup2);
+        brisk_requires::requires!(Groups);
         let sense = Sense::default();
         let root = sense.cgroups().expect("Linux").v2.expect("mounted").mount_point;
         let group = root.join(format!("brisk-test-below-{}", std::process::id()));

@@ -19,7 +19,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The file is there, and the kernel refuses to show it.
-    #[error("no permission to read {}: run brisk as root", .path.display())]
+    #[error("no permission to read {}: run brisk as root, in a container with more rights (--privileged)", .path.display())]
     Denied {
         /// Its path.
         path: PathBuf,
@@ -139,7 +139,10 @@ mod tests {
         assert!(no_group.to_string().contains("no memory controller"), "{no_group}");
         let denied = Error::reading("/sys/x/energy_uj".into(), io::ErrorKind::PermissionDenied.into());
         assert!(!denied.is_absent());
-        assert_eq!(denied.to_string(), "no permission to read /sys/x/energy_uj: run brisk as root");
+        assert_eq!(
+            denied.to_string(),
+            "no permission to read /sys/x/energy_uj: run brisk as root, in a container with more rights (--privileged)"
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufReader, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -62,11 +62,8 @@ impl Mapper {
         command.args(["--ignored", "--exact", "child_that_maps_a_file", "--nocapture"]);
         command.env(FILE, dir.path().join("data")).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("started");
-        let told = BufReader::new(child.stdout.take().expect("a pipe"))
-            .lines()
-            .map_while(Result::ok)
-            .any(|line| line.contains("mapped"));
-        assert!(told, "it ended before it had mapped the file");
+        let mut told = BufReader::new(child.stdout.take().expect("a pipe"));
+        brisk_requires::line_with(&mut told, "mapped", |line| line.contains("mapped"));
         let root = tempfile::tempdir().expect("a directory");
         std::os::unix::fs::symlink("/proc", root.path().join("proc")).expect("linked");
         Self { child, dir, root }
@@ -143,7 +140,7 @@ fn a_file_that_was_only_read_is_used_where_it_was_watched() {
     let Some(parent) = parent() else { return };
     let watch = match OpenedFiles::watch(&Sense::default()) {
         Ok(watch) => watch,
-        Err(error) => return brisk_requires::skip(Capability::Root, error),
+        Err(error) => return brisk_requires::skip(Capability::Fanotify, error),
     };
     let mapper = Mapper::start(&parent);
     let path = mapper.dir.path().join("read");

@@ -22,7 +22,7 @@ struct Made(PathBuf, Option<Child>);
 impl Made {
     /// A group of this name with nothing in it; `None`, with the skip recorded, where none can be made.
     fn new(name: &str) -> Option<Self> {
-        available(&[Capability::Root, Capability::Cgroup2])?;
+        available(&[Capability::Groups])?;
         let v2 = Sense::default().cgroups().expect("Linux").v2.expect("mounted");
         let dir = v2.mount_point.join(name);
         fs::create_dir(&dir).expect("root makes groups");
@@ -92,7 +92,7 @@ fn a_group_is_told_when_it_comes_to_life_and_when_it_goes() {
 
 #[test]
 fn a_group_that_came_later_is_found_with_its_place_below_another() {
-    requires!(Root, Cgroup2);
+    requires!(Groups);
     let sense = Sense::default();
     let mut watch = GroupWatch::new(&sense).expect("inotify").expect("mounted");
     let outer = format!("sense-test-{}", std::process::id());
@@ -106,7 +106,7 @@ fn a_group_that_came_later_is_found_with_its_place_below_another() {
 
 #[test]
 fn a_write_to_a_queue_names_its_device() {
-    requires!(Root, Loop);
+    requires!(Loop, Queue);
     // A loop device without a file: no disk of this machine.
     let sense = Sense::default();
     let names = sense.block_device_names().expect("/sys");
@@ -142,7 +142,7 @@ fn sources_open_on_this_machine() {
 
 #[test]
 fn a_mount_is_told() {
-    requires!(Root, Mount);
+    requires!(Mount);
     let watch = TableWatch::mounts(&Sense::default()).expect("/proc");
     let dir = tempfile::tempdir().expect("a directory");
     let mounted = Command::new("mount").args(["-t", "tmpfs", "brisk-test"]).arg(dir.path()).status().expect("mount");

@@ -267,7 +267,7 @@ impl Drop for Mounted {
 
 #[test]
 fn ordered_files_are_left_to_a_journal_that_holds_their_data() {
-    requires!(Root, Mount, Loop, Program("gcc"), Program("mkfs.ext4"));
+    requires!(Mount, Loop, Program("gcc"), Program("mkfs.ext4"));
     let (place, _mounted) = on_ext4("data=journal,commit=3", false);
     assert_eq!(place.calls(&place.rules("ordered", 3), "plain"), [""; 0]);
     // The bound is shorter than the journal's interval.
@@ -283,7 +283,7 @@ fn ordered_files_are_left_to_a_journal_that_holds_their_data() {
 
 #[test]
 fn without_that_order_ordered_files_are_durable() {
-    requires!(Root, Mount, Loop, Program("gcc"), Program("mkfs.ext4"));
+    requires!(Mount, Loop, Program("gcc"), Program("mkfs.ext4"));
     for options in ["data=ordered,commit=1", "data=journal,commit=1,nobarrier"] {
         let (place, _mounted) = on_ext4(options, false);
         assert_eq!(place.calls(&place.rules("ordered", 300), "plain"), ALL, "{options}");
@@ -292,7 +292,7 @@ fn without_that_order_ordered_files_are_durable() {
 
 #[test]
 fn the_attribute_of_a_file_counts_where_ext4_heeds_it() {
-    requires!(Root, Mount, Loop, Program("gcc"), Program("mkfs.ext4"), Program("debugfs"));
+    requires!(Mount, Loop, Program("gcc"), Program("mkfs.ext4"), Program("debugfs"));
     for (options, expected) in [("nodelalloc,commit=1", &[][..]), ("commit=1", &ALL)] {
         let (place, _mounted) = on_ext4(options, true);
         // Each scene ends with new directories, which have no attribute: the first scene counts.

@@ -158,12 +158,8 @@ fn the_thread_syncs_within_the_bound() {
         place.path.join("brisk_sync_sqlite.so").display(),
         place.path.join("db/test.db").display()
     );
-    let mut line = String::new();
     input.write_all(format!("{load}{}\n", workload("wal")).as_bytes()).and_then(|()| input.flush()).expect("written");
-    while line != "50\n" {
-        line.clear();
-        assert!(std::io::BufRead::read_line(&mut output, &mut line).expect("text") > 0);
-    }
+    brisk_requires::line_with(&mut output, "50", |line| line == "50\n");
     // The shell waits for input now, so that a further sync is the thread's. An hour is a limit against hangs alone.
     let before = count();
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);

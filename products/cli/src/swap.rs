@@ -12,7 +12,7 @@ use brisk_act::{FLASH_PRIORITY, SwapAreas, SwapPlaces, SwapPlan, ZRAM_PRIORITY};
 use brisk_command::json::Document;
 use brisk_command::swap_setup::{Setup, Start, Undo};
 use brisk_core::units::format_bytes;
-use brisk_sense::Sense;
+use brisk_sense::{Capability, Sense};
 use serde_json::json;
 
 use facts::Facts;
@@ -73,11 +73,8 @@ fn areas() -> anyhow::Result<SwapAreas> {
     Ok(SwapAreas::new(SwapPlaces::of_this_machine(program)))
 }
 
-fn must_be_root(what: &str) -> anyhow::Result<()> {
-    if !rustix::process::geteuid().is_root() {
-        bail!("{what} takes root: run it with sudo");
-    }
-    Ok(())
+fn must_be_root(what: &'static str) -> anyhow::Result<()> {
+    Ok(Sense::default().require_rights(what, &[Capability::SysAdmin])?)
 }
 
 fn text(facts: &Facts, plan: &SwapPlan, state: &str) -> String {

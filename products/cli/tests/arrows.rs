@@ -56,7 +56,7 @@ const RULES: &[Rule] = &[
     Rule { folder: "measure/child", brisk: &[], others: Some(&["rustix"]) },
     Rule { folder: "measure/lab-client", brisk: &["brisk-sense"], others: None },
     // For tests alone: no crate may use it otherwise.
-    Rule { folder: "measure/requires", brisk: &[], others: Some(&["rustix", "thiserror"]) },
+    Rule { folder: "measure/requires", brisk: &[], others: Some(&["libc", "rustix", "thiserror"]) },
     Rule { folder: "measure/results", brisk: &["brisk-core"], others: PURE },
     Rule {
         folder: "measure/bench",

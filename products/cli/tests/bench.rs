@@ -209,10 +209,10 @@ fn until_it_measures(child: &Child) -> Pid {
         open.filter_map(|entry| std::fs::read_link(entry.path()).ok())
             .any(|file| file.as_os_str().to_string_lossy().ends_with("(deleted)"))
     };
-    while !measures() {
+    brisk_requires::until("its work file", || {
         assert!(files.exists(), "it ended before it measured");
-        std::thread::yield_now();
-    }
+        measures()
+    });
     pid
 }
 
@@ -270,7 +270,7 @@ struct Loop {
 
 impl Loop {
     fn attach(size_mib: u64, options: &[&str]) -> Option<Self> {
-        available(&[Capability::Root, Capability::Loop, Capability::Program("losetup")])?;
+        available(&[Capability::Loop, Capability::Queue, Capability::Program("losetup")])?;
         let dir = tempfile::tempdir().expect("a directory");
         let file = dir.path().join("image");
         let image = std::fs::File::create(&file).expect("made");
@@ -464,10 +464,10 @@ fn the_scheduler_is_put_back_at_the_end_on_a_stop_and_after_a_kill() {
 
     for signal in [Signal::INT, Signal::KILL] {
         let mut child = study("8M", "1000").spawn().expect("brisk runs");
-        while device.queue("scheduler") == before.0 {
+        brisk_requires::until("another scheduler", || {
             assert_eq!(child.try_wait().expect("waited"), None, "it ended before it changed the scheduler");
-            std::thread::yield_now();
-        }
+            device.queue("scheduler") != before.0
+        });
         kill_process(Pid::from_raw(i32::try_from(child.id()).expect("a process")).expect("not zero"), signal)
             .expect("it runs");
         let output = child.wait_with_output().expect("it ends");

@@ -180,6 +180,7 @@ fn a_session_tells_a_daemon_that_its_user_is_idle() {
         .spawn()
         .expect("briskd runs");
     let mut lines = BufReader::new(briskd.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
+    let _limit = brisk_requires::killed_late(briskd.id(), "the log of briskd");
     // It listens before it says anything of itself.
     let begun = Instant::now();
     while !idle("yes").status.success() {

@@ -47,7 +47,7 @@ fn man_pages_that_cannot_be_written_are_an_error() {
 
 #[test]
 fn man_pages_that_do_not_fit_leave_the_earlier_ones() {
-    brisk_requires::requires!(Root, Mount);
+    brisk_requires::requires!(Mount);
     let dir = tempfile::tempdir().expect("a directory");
     rustix::mount::mount("tmpfs", dir.path(), "tmpfs", rustix::mount::MountFlags::empty(), Some(c"size=8k"))
         .expect("a tmpfs");

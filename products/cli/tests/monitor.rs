@@ -1,13 +1,13 @@
 //! `brisk monitor` as a person or a program meets it: sessions, records, exports, and what it says to bad input.
 
 use std::fs::{self, OpenOptions};
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use brisk_core::snapshot::{DiskTotals, IoTotals, Snapshot};
 use brisk_record::{End, Session, Writer, older_part};
-use brisk_requires::requires;
+use brisk_requires::{next_line, requires};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -44,8 +44,7 @@ fn running(words: &[&str], lines: usize) -> (Child, BufReader<std::process::Chil
     let mut child = monitor(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("brisk runs");
     let mut output = BufReader::new(child.stdout.take().expect("piped"));
     for _ in 0..lines {
-        let mut line = String::new();
-        assert!(output.read_line(&mut line).expect("text") > 0, "the session ended early");
+        assert_ne!(next_line(&mut output, "a line of the session"), "", "the session ended early");
     }
     (child, output)
 }
@@ -300,14 +299,13 @@ fn the_older_part_of_a_long_session_belongs_to_it() {
 
 #[test]
 fn a_control_group_is_watched_as_an_app() {
-    requires!(Root, Cgroup2);
+    requires!(Groups);
     let root = brisk_sense::Sense::default().cgroups().expect("Linux").v2.expect("mounted").mount_point;
     let group = root.join(format!("app-brisk-monitor-{}.scope", std::process::id()));
     fs::create_dir(&group).expect("root makes groups");
     let spin = format!("echo $$ > {}/cgroup.procs && echo in && while :; do :; done", group.display());
     let mut child = Command::new("sh").args(["-c", &spin]).stdout(Stdio::piped()).spawn().expect("a shell");
-    let mut inside = String::new();
-    BufReader::new(child.stdout.take().expect("piped")).read_line(&mut inside).expect("text");
+    let inside = next_line(&mut BufReader::new(child.stdout.take().expect("piped")), "the shell in its group");
     let given =
         run(&["--interval", "200ms", "--duration", "600ms", "--json", "--cgroup", group.to_str().expect("UTF-8")]);
     let found = run(&["--interval", "200ms", "--duration", "400ms", "--json"]);

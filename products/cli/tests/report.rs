@@ -248,7 +248,7 @@ fn a_file_of_another_program_takes_no_memory_beyond_its_size() {
 
 #[test]
 fn a_page_that_does_not_fit_leaves_the_earlier_one() {
-    brisk_requires::requires!(Root, Mount);
+    brisk_requires::requires!(Mount);
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("a.json"), document(1, "footprint")).expect("written");
     let disk = folder.path().join("disk");

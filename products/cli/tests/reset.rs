@@ -60,6 +60,7 @@ impl Briskd {
         command.arg("--run-dir").arg(dir.join("run")).arg("--profiles").arg(dir.join("profiles"));
         let mut child = command.env_remove("WATCHDOG_USEC").stderr(Stdio::piped()).spawn().expect("briskd starts");
         let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
+        let _limit = brisk_requires::killed_late(child.id(), "the setting in the log of briskd");
         let said: Vec<String> =
             lines.by_ref().map_while(Result::ok).take_while(|line| !line.contains("read_ahead_kb")).collect();
         let daemon = Self { child, _said: lines };
@@ -86,7 +87,7 @@ fn reset(dir: &Path) -> Output {
 
 #[test]
 fn a_reset_at_once_after_a_kill_restores_what_the_daemon_had_changed() {
-    requires!(Root, Loop, Program("losetup"));
+    requires!(Loop, Queue, Program("losetup"));
     let device = Loop::new();
     let before = device.read_ahead_kb();
     for _ in 0..8 {
@@ -104,7 +105,7 @@ fn a_reset_at_once_after_a_kill_restores_what_the_daemon_had_changed() {
 
 #[test]
 fn a_reset_never_says_that_all_is_as_before_while_a_daemon_without_socket_keeps_settings() {
-    requires!(Root, Loop, Program("losetup"));
+    requires!(Loop, Queue, Program("losetup"));
     let device = Loop::new();
     let before = device.read_ahead_kb();
     let dir = tempfile::tempdir().expect("a directory");

@@ -222,16 +222,15 @@ fn clients_that_stall_or_flood_do_not_delay_other_clients() {
 fn a_launch_is_seen_from_its_group() {
     let _turn = turn();
     let Some(device) = Loop::new() else { return };
-    brisk_requires::requires!(Cgroup2);
+    brisk_requires::requires!(Groups);
     let v2 = brisk_sense::Sense::default().cgroups().expect("Linux").v2.expect("mounted");
     let daemon = Briskd::start(place(&[&device.name], NO_ENGINE), &[]);
     let dir = v2.mount_point.join(format!("app-daemon\\x2dtest-{}.scope", std::process::id()));
     let Some(mut app) = App::new(&dir) else { return };
-    let mut client = daemon.client();
     let mut received: Vec<String> = Vec::new();
     let name = dir.file_name().expect("a name").to_string_lossy().into_owned();
     let mut moved = false;
-    client
+    daemon
         .monitor(|happening: Happening| {
             if !moved {
                 // The first is that it listens.

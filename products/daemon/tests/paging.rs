@@ -30,7 +30,7 @@ fn pages(ranges: impl Iterator<Item = PageRange>) -> Vec<u64> {
 
 #[test]
 fn a_return_touches_what_the_app_used_and_not_what_was_read_ahead() {
-    requires!(Root, Mount, Loop, SwapFile, Program("mkfs.ext4"), Program("mkswap"), Program("setsid"));
+    requires!(Mount, Loop, Swap, Nice, SwapFile, Program("mkfs.ext4"), Program("mkswap"), Program("setsid"));
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
     let Some(swap) = swap(dir.path()) else { return };
     let mut actuator = Actuator::new(&Paths::with_run_dir(dir.path().join("run")), "briskd", false).expect("a journal");

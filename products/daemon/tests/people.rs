@@ -44,7 +44,7 @@ fn refusal<T: std::fmt::Debug>(outcome: Result<T, ClientError>) -> (String, Stri
 
 #[test]
 fn a_shell_tells_which_app_is_in_front() {
-    requires!(Root, Cgroup2);
+    requires!(Groups);
     let daemon = Briskd::start(place(&[], NO_ENGINE), &[]);
     let (dir, name) = group_of("briskfront");
     let Some(mut app) = App::new(&dir) else { return };
@@ -101,12 +101,13 @@ fn a_shell_tells_which_app_is_in_front() {
 
 #[test]
 fn a_launcher_tells_a_launch_before_there_is_a_process() {
-    requires!(Root, Cgroup2);
+    requires!(Groups);
     let daemon = Briskd::start(place(&[], NO_ENGINE), &[]);
     let mut client = daemon.client();
     // All that is published until the last launch is told; apps of others may be launched meanwhile.
     let (listens, begun) = std::sync::mpsc::channel();
     let mut monitor = daemon.client();
+    let _limit = brisk_requires::killed_late(daemon.pid(), "the events of the launches");
     let published = std::thread::spawn(move || {
         let mut texts = Vec::new();
         let outcome = monitor.monitor(|happening: Happening| {
@@ -117,7 +118,7 @@ fn a_launcher_tells_a_launch_before_there_is_a_process() {
         });
         outcome.map(|()| texts)
     });
-    begun.recv().expect("it listens");
+    begun.recv_timeout(brisk_requires::LIMIT).expect("it listens");
     let tell = |client: &mut Client, method: &str| {
         client.call::<String>(method, &[("id", "brisklaunch".into())], "group").expect("told")
     };
@@ -147,7 +148,7 @@ fn a_launcher_tells_a_launch_before_there_is_a_process() {
 
 #[test]
 fn a_user_tells_of_apps_of_that_user_alone() {
-    requires!(Root, Cgroup2);
+    requires!(Root, Groups);
     let groups = std::fs::read_to_string("/etc/group").expect("groups");
     let Some(nogroup) = groups.lines().find_map(|line| {
         let words: Vec<&str> = line.split(':').collect();
@@ -201,7 +202,7 @@ fn a_user_tells_of_apps_of_that_user_alone() {
 
 #[test]
 fn the_program_of_the_daemon_is_its_keeper() {
-    requires!(Root, Cgroup2);
+    requires!(Groups);
     let (group, name) = group_of("briskkeeper");
     let Some(app) = App::new(&group) else { return };
     app.begin();
@@ -234,7 +235,7 @@ fn a_keeper_without_a_daemon_says_what_it_is() {
 
 #[test]
 fn a_kill_by_the_kernel_for_want_of_memory_is_seen() {
-    requires!(Root, Cgroup2, MemoryController);
+    requires!(Groups, MemoryController);
     let cgroups = brisk_sense::Sense::default().cgroups().expect("Linux");
     let Some(memory) = cgroups.v1_with("memory").map(|hierarchy| hierarchy.mount_point.clone()) else {
         let why = "version 1 of the controller is not mounted";
@@ -260,7 +261,5 @@ fn a_kill_by_the_kernel_for_want_of_memory_is_seen() {
         daemon.line(&format!("the kernel ended a process of {name}"));
         daemon.line(&format!("{name} ended"));
     }
-    while std::fs::remove_dir(&limited).is_err() {
-        std::thread::yield_now();
-    }
+    brisk_requires::until("the end of the group", || std::fs::remove_dir(&limited).is_ok());
 }

@@ -126,7 +126,7 @@ fn launches_when(daemon: &Briskd, wanted: impl Fn(&AppLaunches) -> bool) -> AppL
 
 #[test]
 fn what_a_launch_maps_and_reads_is_read_ahead_of_the_next_one() {
-    requires!(Root, Cgroup2, Mount, Loop, Program("mkfs.ext4"));
+    requires!(Groups, Mount, Loop, Program("mkfs.ext4"));
     let _turn = turn();
     let Some(device) = Loop::new() else { return };
     // That of the machine may be one that rotates, of which nothing is learned.

@@ -24,7 +24,7 @@ fn app_that_uses_its_pages() {
 
 #[test]
 fn what_returns_touch_is_learned_kept_and_read_back() {
-    requires!(Root, Cgroup2, Mount, Loop, SwapFile, Program("mkfs.ext4"), Program("mkswap"), Program("setsid"));
+    requires!(Groups, Mount, Loop, Swap, Nice, SwapFile, Program("mkfs.ext4"), Program("mkswap"), Program("setsid"));
     let _turn = turn();
     let own = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
     let Some(_swap) = swap_of(own.path(), AREA_MIB) else { return };
@@ -83,7 +83,7 @@ fn what_returns_touch_is_learned_kept_and_read_back() {
 
 #[test]
 fn what_returns_leave_is_written_out_and_a_return_or_a_kill_thaws() {
-    requires!(Root, Cgroup2, Mount, Loop, SwapFile, Program("mkfs.ext4"), Program("mkswap"), Program("setsid"));
+    requires!(Groups, Mount, Loop, Swap, Nice, SwapFile, Program("mkfs.ext4"), Program("mkswap"), Program("setsid"));
     let _turn = turn();
     let own = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
     let Some(_swap) = swap_of(own.path(), AREA_MIB) else { return };

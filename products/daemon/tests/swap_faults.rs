@@ -63,8 +63,18 @@ fn with(
     (kind, area_mib, config): (Kind, u64, &str),
     fault: impl FnOnce(&mut Running<'_>),
 ) -> Option<tempfile::TempDir> {
-    use Capability::{Cgroup2, Loop, Mount, Program, Root, SwapFile};
-    available(&[Root, Cgroup2, Mount, Loop, SwapFile, Program("mkfs.ext4"), Program("mkswap"), Program("setsid")])?;
+    use Capability::{Groups, Loop, Mount, Nice, Program, Swap, SwapFile};
+    available(&[
+        Groups,
+        Mount,
+        Loop,
+        Nice,
+        Swap,
+        SwapFile,
+        Program("mkfs.ext4"),
+        Program("mkswap"),
+        Program("setsid"),
+    ])?;
     let _turn = turn();
     let own = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
     let swap = Some(swap_of(own.path(), area_mib)?);

@@ -159,6 +159,7 @@ mod tests {
             command.env(DAEMON, dir).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
             let mut child = command.spawn().expect("it starts");
             let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
+            let _limit = brisk_requires::killed_late(child.id(), "a daemon that starts");
             assert!(lines.any(|line| line == "started"), "the daemon starts");
             Self(child)
         }

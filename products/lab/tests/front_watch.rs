@@ -167,7 +167,7 @@ fn in_front(dir: &Path, names: &[String], which: Option<usize>) {
 
 #[test]
 fn the_daemon_knows_which_of_two_terminals_is_in_front() {
-    requires!(Root, Cgroup2, Program("sway"), Program("foot"));
+    requires!(Groups, Program("sway"), Program("foot"));
     let dir = tempfile::tempdir().expect("a directory");
     let server = VirtualSway::start((640, 480)).expect("a compositor");
     let display = server.socket().to_str().expect("a path");
@@ -220,7 +220,7 @@ fn the_daemon_knows_which_of_two_terminals_is_in_front() {
 
 #[test]
 fn on_x11_the_daemon_knows_it_by_the_process_of_the_window() {
-    requires!(Root, Cgroup2, Program("Xvfb"), Program("matchbox-window-manager"));
+    requires!(Groups, Program("Xvfb"), Program("matchbox-window-manager"));
     let dir = tempfile::tempdir().expect("a directory");
     let server = VirtualX::start_as_phone((640, 480), 24).expect("a display");
     let _daemon = daemon(dir.path());

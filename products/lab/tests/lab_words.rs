@@ -67,7 +67,7 @@ fn bad_input_is_named_with_a_remedy() {
 
 #[test]
 fn a_kernel_without_ublk_is_told_with_a_remedy() {
-    requires!(Root, NoUblk);
+    requires!(Mount, NoUblk);
     let (code, said) = lab(&["up", "--preset", "galaxy-s5-emmc", "--size", "64M", "--backend", "ublk"]);
     assert_eq!(code, Some(2));
     assert!(said.contains("modprobe ublk_drv") && said.contains("use --backend fuse"), "{said}");
@@ -75,7 +75,7 @@ fn a_kernel_without_ublk_is_told_with_a_remedy() {
 
 #[test]
 fn a_device_larger_than_memory_is_refused() {
-    requires!(Root);
+    requires!(Mount, Fuse, Loop);
     let (code, said) = lab(&["up", "--preset", "galaxy-s5-emmc", "--size", "1000T"]);
     assert_eq!(code, Some(2));
     assert!(said.contains("do not fit") && said.contains("choose a smaller --size"), "{said}");
@@ -103,12 +103,68 @@ fn not_root_is_told_to_become_it() {
     assert!(copied.expect("cp is everywhere").success());
     std::fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("permissions");
     let (up, list) = (&["up", "--preset", "galaxy-s5-emmc", "--size", "64M"][..], &["list"][..]);
-    for words in [up, list] {
+    for (words, reason) in [(up, "the lab needs CAP_SYS_ADMIN, which this process lacks"), (list, "which is root's")] {
         let mut command = Command::new(&program);
         command.arg("lab").args(words).env("BRISK_RUN_DIR", dir.path().join("run"));
         let output = command.uid(65_534).output().expect("brisk starts");
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains("the lab needs root") && said.contains("sudo"), "{said}");
+        assert!(said.contains(reason) && said.contains("run it as root (sudo brisk"), "{said}");
     }
+}
+
+/// `brisk lab` as user 0 without capabilities of `lost`, as in a container.
+fn lab_without(lost: &str, run_dir: &std::path::Path, words: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new("setpriv")
+        .args(["--bounding-set", lost, "--inh-caps", lost, env!("CARGO_BIN_EXE_brisk-lab"), "lab"])
+        .args(words)
+        .env("BRISK_RUN_DIR", run_dir)
+        .output()
+        .expect("setpriv runs");
+    (output.status.code(), String::from_utf8(output.stderr).expect("UTF-8"))
+}
+
+#[test]
+fn root_of_a_container_is_told_which_right_it_lacks_and_nothing_is_left() {
+    requires!(Root, Program("setpriv"));
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let up: &[&str] = &["up", "--preset", "galaxy-s5-emmc", "--size", "64M"];
+    let phone: &[&str] = &["phone", "build", "--apps", "xterm"];
+    for words in [up, phone] {
+        let (code, said) = lab_without("-sys_admin", dir.path(), words);
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains("needs CAP_SYS_ADMIN, which this process lacks: it is root with fewer rights"), "{said}");
+        assert!(said.contains("--cap-add=SYS_ADMIN or --privileged"), "{said}");
+    }
+    assert_eq!(std::fs::read_dir(dir.path()).expect("there").count(), 0, "something was made");
+    assert_eq!(lab_without("-sys_admin", dir.path(), &["down", "--all", "--force"]), (Some(0), String::new()));
+}
+
+#[test]
+fn what_was_never_mounted_is_taken_down_without_the_right_to_unmount() {
+    use brisk_lab_client::state::{Record, SCHEMA_VERSION, StateDir, Transport};
+    requires!(Root, Program("setpriv"));
+    let dir = tempfile::tempdir().expect("temporary directory");
+    // Where a server dies before its mount, the record is all there is.
+    let (state, lock) = StateDir::create(dir.path()).expect("a device");
+    let record = Record {
+        schema_version: SCHEMA_VERSION,
+        preset: "galaxy-s5-emmc".to_owned(),
+        identity: None,
+        set: Vec::new(),
+        size_bytes: 64 << 20,
+        seed: 1,
+        take_down: Vec::new(),
+        server_pid: None,
+        way: Transport::Fuse,
+        loop_name: None,
+        file_system: None,
+        ublk_number: None,
+        ready: false,
+    };
+    state.save(&record).expect("saved");
+    drop(lock);
+    let (code, said) = lab_without("-sys_admin", dir.path(), &["down", "--all", "--force"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(!state.exists(), "{said}");
 }

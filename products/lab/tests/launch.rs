@@ -86,7 +86,7 @@ fn refused(args: &[&str], words: &str) {
 
 #[test]
 fn a_program_that_cannot_be_run_is_named() {
-    requires!(Root, Cgroup2);
+    requires!(Groups);
     refused(
         &["launch", "--no-screen", "--", "/no/such/program"],
         "cannot run /no/such/program: there is no such program",
@@ -96,7 +96,7 @@ fn a_program_that_cannot_be_run_is_named() {
 
 #[test]
 fn a_preset_or_a_phone_that_is_not_there_is_told_and_nothing_is_left() {
-    requires!(Root, Cgroup2, Program("Xvfb"), Program("matchbox-window-manager"));
+    requires!(Groups, Program("Xvfb"), Program("matchbox-window-manager"));
     let dir = tempfile::tempdir().expect("a folder");
     let cases: &[(&[&str], &str)] = &[
         (&["launch", "--preset", "nokia-3310", "--", "xterm"], "nokia-3310"),
@@ -147,7 +147,7 @@ fn shipped_scripts_are_listed_and_shown() {
 
 #[test]
 fn a_program_without_windows_is_measured_and_printed() {
-    requires!(Root, Cgroup2);
+    requires!(Groups);
     let dir = tempfile::tempdir().expect("a folder");
     let json = dir.path().join("launch.json");
     let reads = dir.path().join("reads.json");
@@ -170,7 +170,7 @@ fn a_program_without_windows_is_measured_and_printed() {
 
 #[test]
 fn an_app_that_ends_by_itself_is_a_result_with_code_1() {
-    requires!(Root, Cgroup2);
+    requires!(Groups);
     let output = brisk(&["launch", "--no-screen", "--warm", "--runs", "1", "--", "sh", "-c", "echo goodbye; exit 3"]);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(stderr(&output).contains("goodbye"), "{}", stderr(&output));
@@ -178,7 +178,7 @@ fn an_app_that_ends_by_itself_is_a_result_with_code_1() {
 
 #[test]
 fn a_program_that_sleeps_first_has_done_its_work_when_it_ends() {
-    requires!(Root, Cgroup2);
+    requires!(Groups);
     let dir = tempfile::tempdir().expect("a folder");
     let json = dir.path().join("launch.json");
     let args = ["launch", "--no-screen", "--warm", "--runs", "1", "--json", json.to_str().expect("a name")];

@@ -58,7 +58,7 @@ struct Bed {
 
 impl Bed {
     fn make(swap: SwapKind) -> Option<Self> {
-        available(&[Capability::Root, Capability::MemoryV1, Capability::Zram, Capability::Program("Xvfb")])?;
+        available(&[Capability::MemoryV1, Capability::Zram, Capability::Program("Xvfb")])?;
         let one = SWAP.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut bench = Bench::new()?;
         let tests = std::env::current_exe().expect("this program");

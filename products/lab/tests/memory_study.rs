@@ -48,7 +48,7 @@ impl Stage {
 
     /// With changes to the tree of the image.
     fn with(change: impl FnOnce(&Path)) -> Option<Self> {
-        available(&[Capability::Root, Capability::MemoryController])?;
+        available(&[Capability::MemoryController])?;
         available(&["Xvfb", "matchbox-window-manager"].map(Capability::Program))?;
         let bench = Bench::with(|tree| {
             let tests = std::env::current_exe().expect("this program");
@@ -280,6 +280,7 @@ fn what_is_complete_is_shown_when_a_later_part_is_stopped() {
     command.arg("--verbose").arg(format!("--json={}", file.display())).env("BRISK_RUN_DIR", stage.bench.lab.dir());
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     let said = BufReader::new(child.stderr.take().expect("piped")).lines();
+    let _limit = brisk_requires::killed_late(child.id(), "the second part of the study");
     let is_second_part =
         |line: &std::io::Result<String>| line.as_ref().is_ok_and(|line| line.contains("growth: xterm"));
     let mut said = said.skip_while(|line| !is_second_part(line));
@@ -318,6 +319,7 @@ fn a_phone_that_goes_meanwhile_and_one_that_cannot_swap_are_named() {
     assert!(said.contains("name the other parts in --parts") && said.contains("--swap flash"), "{said}");
     let mut child = command("growth").spawn().expect("it starts");
     let mut said = BufReader::new(child.stderr.take().expect("piped")).lines();
+    let _limit = brisk_requires::killed_late(child.id(), "the part growth of the study");
     let began = said.any(|line| line.expect("UTF-8").contains("growth: xterm"));
     assert!(began, "it came to the part");
     stage.bench.lab.brisk(&["phone", "down", &id, "--force"]);
@@ -359,7 +361,7 @@ fn each_invalid_command_line_is_refused_with_a_reason_and_code_2_before_anything
 
 #[test]
 fn memory_that_a_phone_cannot_have_is_refused_before_an_image_is_built() {
-    requires!(Root, MemoryController, Program("Xvfb"), Program("matchbox-window-manager"));
+    requires!(MemoryController, Program("Xvfb"), Program("matchbox-window-manager"));
     let dir = tempfile::tempdir().expect("a folder");
     let cases: &[(&[&str], &str)] = &[
         (&["--memory", "32M"], "the limit is too small: at least 64 MiB"),

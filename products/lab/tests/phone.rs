@@ -334,8 +334,8 @@ fn bad_input_is_named_with_a_remedy() {
     fs::write(&text, "no image").expect("written");
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).expect("changed");
     let text = text.to_str().expect("UTF-8");
-    let root = rustix::process::geteuid().is_root();
-    let as_root = |said: &'static str| if root { said } else { "needs root" };
+    let mounts = Capability::Mount.detect().is_ok();
+    let as_root = |said: &'static str| if mounts { said } else { "needs CAP_SYS_ADMIN" };
     let cases: &[(&[&str], &str)] = &[
         (&["up", "--preset", "galaxy-s5"], as_root("did you mean 'galaxy-s5-emmc'")),
         (&["up", "--size", "1M"], as_root("at least 256 MiB")),

@@ -37,7 +37,7 @@ fn use_memory(phone: &Phone) {
 
 #[test]
 fn what_does_not_fit_is_swapped_to_the_flash_of_the_phone() {
-    requires!(Root, MemoryController);
+    requires!(MemoryController);
     let Some(_alone) = alone_with_swap() else { return };
     let Some(bench) = Bench::new() else { return };
     let phone = up(&bench, SwapKind::Flash);
@@ -58,7 +58,7 @@ fn what_does_not_fit_is_swapped_to_the_flash_of_the_phone() {
 
 #[test]
 fn compressed_memory_comes_before_the_flash_and_is_charged_on_demand() {
-    requires!(Root, MemoryController, Zram);
+    requires!(MemoryController, Zram);
     let Some(_alone) = alone_with_swap() else { return };
     let Some(bench) = Bench::new() else { return };
     let phone = up(&bench, SwapKind::ZramFlash);
@@ -112,7 +112,7 @@ impl Drop for OtherSwap {
 
 #[test]
 fn swap_that_comes_on_while_the_phone_comes_up_is_noticed() {
-    requires!(Root, MemoryController, Zram);
+    requires!(MemoryController, Zram);
     let Some(_alone) = alone_with_swap() else { return };
     let Some(bench) = Bench::new() else { return };
     let mut other = None;
@@ -133,7 +133,7 @@ fn swap_that_comes_on_while_the_phone_comes_up_is_noticed() {
 
 #[test]
 fn a_phone_without_swap_has_no_part_in_the_area_of_another() {
-    requires!(Root, MemoryController);
+    requires!(MemoryController);
     let Some(_alone) = alone_with_swap() else { return };
     let Some(bench) = Bench::new() else { return };
     let with = up(&bench, SwapKind::Flash);
@@ -156,7 +156,7 @@ fn a_phone_without_swap_has_no_part_in_the_area_of_another() {
 
 #[test]
 fn a_phone_made_by_the_command_takes_its_swap_with_it() {
-    requires!(Root, MemoryController);
+    requires!(MemoryController);
     let Some(_alone) = alone_with_swap() else { return };
     let Some(bench) = Bench::new() else { return };
     let words = ["phone", "up", "--image", bench.image(), "--size", "512M", "--memory", "64M", "--swap-size", "64M"];
@@ -171,7 +171,7 @@ fn a_phone_made_by_the_command_takes_its_swap_with_it() {
 
 #[test]
 fn bad_sizes_are_refused_before_anything_is_made() {
-    requires!(Root, MemoryController);
+    requires!(MemoryController);
     let Some(bench) = Bench::new() else { return };
     let cases: &[(&[&str], &str)] = &[
         (&["--memory", "1M"], "the limit is too small: at least 64 MiB"),

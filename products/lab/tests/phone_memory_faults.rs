@@ -57,8 +57,7 @@ fn owner_that_is_killed() {
     brisk_child::end_with_parent(&mut command, brisk_child::Signal::KILL);
     let mut app = command.stdout(Stdio::piped()).spawn().expect("it starts");
     phone.put_in_app(&scope, app.id()).expect("moved");
-    let mut second = String::new();
-    BufReader::new(app.stdout.take().expect("piped")).read_line(&mut second).expect("a number");
+    let second = brisk_requires::next_line(&mut BufReader::new(app.stdout.take().expect("piped")), "a number");
     phone.put_in_app(&scope, second.trim().parse().expect("a number")).expect("moved");
     fs::write(scope.dir().join("cgroup.freeze"), "1").expect("frozen");
     eventually("both are frozen", || {
@@ -73,7 +72,7 @@ fn owner_that_is_killed() {
 
 #[test]
 fn a_phone_with_swap_and_frozen_apps_goes_with_its_killed_owner() {
-    requires!(Root, MemoryController);
+    requires!(MemoryController);
     let Some(_alone) = alone_with_swap() else { return };
     let Some(bench) = Bench::new() else { return };
     let mut owner = Command::new(std::env::current_exe().expect("this program"))
@@ -84,6 +83,7 @@ fn a_phone_with_swap_and_frozen_apps_goes_with_its_killed_owner() {
         .spawn()
         .expect("it starts");
     let mut lines = BufReader::new(owner.stdout.take().expect("a pipe")).lines().map_while(|line| line.ok());
+    let _limit = brisk_requires::killed_late(owner.id(), "a phone of the owner");
     let said = lines.find_map(|line| line.strip_prefix("up ").map(str::to_owned)).expect("the owner brings up a phone");
     let words: Vec<&str> = said.split(' ').collect();
     let (pids, scope) = (&words[..2], Path::new(words[2]));
@@ -132,7 +132,7 @@ fn without_its_flash(bench: &Bench) -> Phone {
 #[test]
 #[ignore = "kernels differ in what they do with swap on a dead device; run by scripts/service-test phone-swap"]
 fn a_phone_whose_flash_dies_is_taken_down_with_its_swap() {
-    requires!(Root, MemoryController);
+    requires!(MemoryController);
     let Some(_alone) = alone_with_swap() else { return };
     let Some(bench) = Bench::new() else { return };
     for command in [&["phone", "down", "1"][..], &["phone", "down", "1", "--force"], &["phone", "repair"]] {
@@ -151,7 +151,7 @@ fn a_phone_whose_flash_dies_is_taken_down_with_its_swap() {
 #[test]
 #[ignore = "would leave a swap area where it fails; run by scripts/service-test phone-swap"]
 fn a_swap_file_goes_with_the_device_that_it_is_on() {
-    requires!(Root, Program("mkfs.ext4"), Program("mkswap"), Program("swapon"));
+    requires!(Swap, Program("mkfs.ext4"), Program("mkswap"), Program("swapon"));
     let Some(_alone) = alone_with_swap() else { return };
     let Some(lab) = Guard::new() else { return };
     let place = tempfile::tempdir().expect("temporary directory");
@@ -181,7 +181,7 @@ fn a_swap_file_goes_with_the_device_that_it_is_on() {
 #[test]
 #[ignore = "leaves a swap area until the machine restarts; run by scripts/service-test phone-swap"]
 fn a_swap_area_that_cannot_be_opened_is_named_and_the_rest_is_removed() {
-    requires!(Root, MemoryController);
+    requires!(MemoryController);
     let Some(bench) = Bench::new() else { return };
     let phone = without_its_flash(&bench);
     let group = phone.memory_group().expect("limited").dir().to_owned();

@@ -122,6 +122,7 @@ fn owner_of_a_phone(bench: &Bench, more: bool) -> (Child, Vec<u32>) {
     }
     let mut owner = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
     let mut lines = BufReader::new(owner.stdout.take().expect("a pipe")).lines().map_while(|line| line.ok());
+    let _limit = brisk_requires::killed_late(owner.id(), "a phone of the owner");
     let up = lines.find_map(|line| line.strip_prefix("up 1").map(str::to_owned)).expect("the owner brings up a phone");
     (owner, up.split_whitespace().map(|pid| pid.parse().expect("a process id")).collect())
 }

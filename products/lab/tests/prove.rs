@@ -55,9 +55,9 @@ fn each_invalid_input_is_refused_with_a_reason_and_code_2_before_anything_is_mad
         let output = command.env("BRISK_CACHE_DIR", dir.path().join("cache")).output().expect("brisk runs");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
-        // Who is not root is told so before the scheduler is checked.
+        // Who lacks a right is told so before the scheduler is checked.
         assert!(
-            said.contains(words) || (args.contains(&"--scheduler") && said.contains("needs root")),
+            said.contains(words) || (args.contains(&"--scheduler") && said.contains("needs CAP_SYS_ADMIN")),
             "{args:?}: {said}"
         );
         assert!(!dir.path().join("run").exists() && !dir.path().join("cache").exists(), "{args:?}");

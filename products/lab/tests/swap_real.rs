@@ -130,6 +130,7 @@ fn ctrl_c_ends_a_replay_and_removes_its_device() {
     let mut command = swap(&lab, &["replay", "long.swap", "--lab", "galaxy-s5-emmc", "--verbose"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("brisk starts");
     let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
+    let _limit = brisk_requires::killed_late(child.id(), "the first replay, and its end");
     assert!(lines.any(|line| line.expect("readable").contains("linux window")), "the first replay begins");
     let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).expect("a pid")).expect("not zero");
     rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it lives");

@@ -8,7 +8,7 @@ mod player;
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::BufReader;
 use std::os::unix::fs::{chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -186,19 +186,19 @@ fn two_apps(swap: SwapKind, area: usize) {
 
 #[test]
 fn each_page_that_a_phone_swaps_has_its_app_address_and_slot() {
-    requires!(Root, MemoryV1);
+    requires!(MemoryV1);
     two_apps(SwapKind::Flash, 0);
 }
 
 #[test]
 fn compressed_memory_is_recorded_as_the_flash_is() {
-    requires!(Root, MemoryV1, Zram);
+    requires!(MemoryV1, Zram);
     two_apps(SwapKind::ZramFlash, 1);
 }
 
 #[test]
 fn without_groups_processes_are_apps_by_their_names() {
-    requires!(Root, MemoryV1, Zram, Bpf);
+    requires!(MemoryV1, Zram, Bpf);
     let _one = one_at_a_time();
     let Some(bench) = Bench::new() else { return };
     let phone = up(&bench, SwapKind::Zram);
@@ -222,7 +222,7 @@ fn without_groups_processes_are_apps_by_their_names() {
 
 #[test]
 fn a_mark_just_before_the_end_is_in_the_trace() {
-    requires!(Root, MemoryV1, Bpf);
+    requires!(MemoryV1, Bpf);
     let _one = one_at_a_time();
     let Some(bench) = Bench::new() else { return };
     let phone = up(&bench, SwapKind::Flash);
@@ -247,15 +247,14 @@ fn swap(bench: &Bench, words: &[&str]) -> Command {
 /// A recording that has begun.
 fn recording(bench: &Bench, words: &[&str]) -> Child {
     let mut child = swap(bench, &[&["record"], words].concat()).spawn().expect("brisk starts");
-    let mut said = String::new();
-    BufReader::new(child.stderr.as_mut().expect("piped")).read_line(&mut said).expect("readable");
+    let said = brisk_requires::next_line(&mut BufReader::new(child.stderr.as_mut().expect("piped")), "a recording");
     assert!(said.starts_with("recording what is swapped"), "{said}");
     child
 }
 
 #[test]
 fn ctrl_c_ends_a_recording_that_is_shown_and_replayed() {
-    requires!(Root, MemoryV1, Bpf);
+    requires!(MemoryV1, Bpf);
     let _one = one_at_a_time();
     let Some(bench) = Bench::new() else { return };
     let phone = up(&bench, SwapKind::Flash);
@@ -291,7 +290,7 @@ fn ctrl_c_ends_a_recording_that_is_shown_and_replayed() {
 
 #[test]
 fn a_recording_ends_when_its_phone_is_taken_down() {
-    requires!(Root, MemoryV1, Bpf);
+    requires!(MemoryV1, Bpf);
     let _one = one_at_a_time();
     let Some(bench) = Bench::new() else { return };
     let phone = up(&bench, SwapKind::Flash);
@@ -311,7 +310,7 @@ fn a_recording_ends_when_its_phone_is_taken_down() {
 
 #[test]
 fn what_cannot_be_recorded_is_named_and_leaves_no_file() {
-    requires!(Root, MemoryV1);
+    requires!(MemoryV1);
     let _one = one_at_a_time();
     let Some(bench) = Bench::new() else { return };
     let refused = |words: &[&str], part: &str| {

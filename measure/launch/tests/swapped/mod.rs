@@ -22,7 +22,7 @@ impl SwappedOut {
     /// `None`, recorded as skipped, where the machine cannot do it or swaps already.
     pub(crate) fn make(name: &str) -> Option<Self> {
         available(&[
-            Capability::Root,
+            Capability::Swap,
             Capability::MemoryV1,
             Capability::Program("mkswap"),
             Capability::Program("swapon"),

@@ -145,8 +145,9 @@ fn last_lines(log: &str) -> String {
 /// A command in its own mount and process namespaces that ends with this process.
 pub(super) fn contained(program: impl AsRef<OsStr>, arguments: &[OsString]) -> Command {
     let mut command = Command::new("unshare");
-    command.args(["--mount", "--propagation", "private", "--pid", "--fork", "--kill-child=SIGKILL", "--"]);
+    command.args(["--pid", "--fork", "--kill-child=SIGKILL", "--"]);
     command.arg(program).args(arguments).process_group(0);
+    brisk_child::with_own_mounts(&mut command);
     brisk_child::end_with_parent(&mut command, Signal::KILL);
     command
 }
@@ -239,7 +240,7 @@ mod tests {
 
     #[test]
     fn no_process_of_a_namespace_outlives_it() {
-        brisk_requires::requires!(Root, Mount, RootMount, Program("unshare"));
+        brisk_requires::requires!(Mount, Program("unshare"));
         let dir = tempfile::tempdir().expect("temporary directory");
         let script = format!("mount -t tmpfs none {0} && (sleep 1000 & touch {0}/x; wait)", dir.path().display());
         let mut child = contained("sh", &["-c".into(), script.into()]).spawn().expect("unshare starts");

@@ -77,7 +77,7 @@ fn sizes_that_cannot_work_are_refused() {
 
 #[test]
 fn the_limit_holds_for_all_apps_together_and_the_group_goes_with_its_apps() {
-    requires!(Root, MemoryController);
+    requires!(MemoryController);
     let phone = Limited::make();
     assert_eq!(phone.0.limit_bytes().expect("read"), 64 * MIB);
     let dir = folder();
@@ -101,7 +101,7 @@ fn the_limit_holds_for_all_apps_together_and_the_group_goes_with_its_apps() {
 
 #[test]
 fn an_app_is_launched_into_its_group() {
-    requires!(Root, MemoryController, Cgroup2);
+    requires!(MemoryController, Cgroup2);
     let phone = Limited::make();
     let group = phone.0.child("writer").expect("made");
     let dir = folder();
@@ -121,7 +121,7 @@ fn an_app_is_launched_into_its_group() {
 
 #[test]
 fn reclaim_frees_what_a_group_has_cached() {
-    requires!(Root, MemoryController);
+    requires!(MemoryController);
     let phone = Limited::make();
     let group = phone.0.child("reader").expect("made");
     let dir = folder();
@@ -135,7 +135,7 @@ fn reclaim_frees_what_a_group_has_cached() {
 
 #[test]
 fn a_limit_below_what_is_in_use_is_refused_and_ends_no_process() {
-    requires!(Root, MemoryController);
+    requires!(MemoryController);
     let phone = Limited::make();
     let group = phone.0.child("heap").expect("made");
     // Its heap cannot be swapped, of version 1 and 2, also where swap is on.
@@ -157,7 +157,7 @@ fn a_limit_below_what_is_in_use_is_refused_and_ends_no_process() {
 #[test]
 #[ignore = "swaps to an area of the machine; run by scripts/service-test memory, which makes one"]
 fn reclaim_swaps_a_heap_out() {
-    requires!(Root, MemoryController);
+    requires!(MemoryController);
     assert_ne!(Sense::default().swaps().expect("read"), []);
     let phone = Limited::make();
     let group = phone.0.child("heap").expect("made");
@@ -176,7 +176,7 @@ fn reclaim_swaps_a_heap_out() {
 
 #[test]
 fn pages_of_a_phone_without_swap_do_not_go_to_areas_of_others() {
-    requires!(Root, MemoryV1);
+    requires!(MemoryV1);
     let phone = Limited::make();
     let app = phone.0.child("app").expect("made");
     phone.0.allow_swap(false).expect("set");
@@ -191,7 +191,7 @@ fn pages_of_a_phone_without_swap_do_not_go_to_areas_of_others() {
 
 #[test]
 fn processes_that_the_kernel_ends_are_counted() {
-    requires!(Root, MemoryController);
+    requires!(MemoryController);
     let phone = Limited::make();
     let app = phone.0.child("app").expect("made");
     phone.0.allow_swap(false).expect("set");

@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn databases_move_to_memory_and_back_unchanged() {
-        brisk_requires::requires!(Root);
+        brisk_requires::requires!(Root, Mount);
         let root = tempfile::tempdir().expect("temporary directory");
         let home = root.path().join("home/user");
         let write = |name: &str, bytes: &[u8]| {

@@ -1,7 +1,7 @@
-//! Control groups and processes of a test's own, in any hierarchy. Needs root.
+//! Control groups and processes of a test's own, in any hierarchy.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::BufReader;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use brisk_act::{Actuator, Paths};
 use brisk_core::action::Once;
-use brisk_requires::{Capability, available, skip};
+use brisk_requires::{Capability, available, end_of, line_with, skip, until};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// A hierarchy of control groups.
@@ -54,11 +54,11 @@ impl App {
     pub(crate) fn new(hierarchy: Hierarchy) -> Option<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let controller = match hierarchy {
-            Hierarchy::Unified => Capability::Cgroup2,
+            Hierarchy::Unified => Capability::Groups,
             Hierarchy::Freezer => Capability::FreezerV1,
             Hierarchy::Memory => Capability::MemoryController,
         };
-        available(&[Capability::Root, controller])?;
+        available(&[controller])?;
         let name = format!("app-once-{}-{}.scope", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let Some(root) = hierarchy.root() else {
             skip(controller, "version 1 of the controller is not mounted");
@@ -100,19 +100,12 @@ impl App {
 
     pub(crate) fn counts_on(&self) {
         let before = self.count();
-        while self.count() == before {
-            std::thread::yield_now();
-        }
+        until("the app's next count", || self.count() != before);
     }
 
     pub(crate) fn wait_until(&self, file: &str, line: &str) {
-        while !fs::read_to_string(self.group.join(file))
-            .expect("a file of the group")
-            .lines()
-            .any(|found| found == line)
-        {
-            std::thread::yield_now();
-        }
+        let text = || fs::read_to_string(self.group.join(file)).expect("a file of the group");
+        until(line, || text().lines().any(|found| found == line));
     }
 
     /// The kernel says that all is frozen, and nothing moves.
@@ -146,13 +139,13 @@ impl Drop for App {
             }
         }
         // What was killed takes a moment to leave.
-        while fs::remove_dir(&self.group).is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY)) {
+        until("the end of the group", || {
             let procs = fs::read_to_string(self.group.join("cgroup.procs")).unwrap_or_default();
             for pid in procs.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?)) {
                 let _ = kill_process(pid, Signal::KILL);
             }
-            std::thread::yield_now();
-        }
+            !fs::remove_dir(&self.group).is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY))
+        });
     }
 }
 
@@ -172,17 +165,12 @@ impl Process {
     }
 
     pub(crate) fn wait_for(&mut self, word: &str) -> String {
-        let mut line = String::new();
-        while !line.contains(word) {
-            line.clear();
-            assert_ne!(self.said.read_line(&mut line).expect("a line"), 0, "it ended before it said '{word}'");
-        }
-        line
+        line_with(&mut self.said, word, |line| line.contains(word))
     }
 
     /// The signal that ended it.
     pub(crate) fn ended_by(&mut self) -> Option<i32> {
-        self.child.wait().expect("a child").signal()
+        end_of(&mut self.child).signal()
     }
 }
 

@@ -27,9 +27,8 @@ impl Group {
         let _ = fs::write(self.0.join("cgroup.kill"), "1");
         for dir in ["app-test.scope/inner", "app-test.scope", ""] {
             // What was killed takes a moment to leave.
-            while fs::remove_dir(self.0.join(dir)).is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY)) {
-                std::thread::yield_now();
-            }
+            let is_busy = |error: std::io::Error| error.raw_os_error() == Some(libc::EBUSY);
+            brisk_requires::until("the end of a group", || !fs::remove_dir(self.0.join(dir)).is_err_and(is_busy));
         }
     }
 }

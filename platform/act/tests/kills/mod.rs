@@ -213,7 +213,9 @@ impl Drop for Frozen {
             let _ = child.kill();
             let _ = child.wait();
         }
+        let begun = std::time::Instant::now();
         while fs::remove_dir(&self.dir).is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY)) {
+            assert!(begun.elapsed() < PATIENCE, "waited in vain for the end of {}", self.dir.display());
             std::thread::yield_now();
         }
     }
@@ -237,6 +239,7 @@ impl Controller {
         let mut line = String::new();
         loop {
             line.clear();
+            assert!(!self.said.buffer().is_empty() || is_readable(self.said.get_ref(), PATIENCE), "no keeper comes");
             assert_ne!(self.said.read_line(&mut line).expect("a line"), 0, "it ended before it had a keeper");
             if let Some((_, pid)) = line.trim().split_once("keeper ") {
                 let pid = pid.parse().ok().and_then(Pid::from_raw).expect("a pid");

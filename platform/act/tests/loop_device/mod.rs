@@ -79,9 +79,10 @@ impl Loop {
     pub(crate) fn unplug(&self) {
         let _ = Command::new("losetup").arg("-d").arg(self.node()).stderr(Stdio::null()).status();
         // The driver lets go of its file a moment after losetup has ended.
-        while control(LOOP_CTL_REMOVE, self.number).is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY)) {
-            std::thread::yield_now();
-        }
+        let is_busy = |error: std::io::Error| error.raw_os_error() == Some(libc::EBUSY);
+        brisk_requires::until("the end of a loop device", || {
+            !control(LOOP_CTL_REMOVE, self.number).is_err_and(is_busy)
+        });
     }
 }
 

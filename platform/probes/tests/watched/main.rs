@@ -54,7 +54,7 @@ fn support() -> Result<&'static Support, &'static str> {
 
 /// A group to watch in; `None`, with the skip recorded, where that cannot be.
 fn group() -> Option<ScratchGroup> {
-    available(&[Capability::Root, Capability::Cgroup2])?;
+    available(&[Capability::Groups])?;
     support().map_err(|reason| skip(Capability::Bpf, reason)).ok()?;
     Some(scratch::mounted().and_then(|root| ScratchGroup::below(&root)).unwrap())
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use brisk_act::{FlashArea, SwapPlan};
-use brisk_sense::{DeviceNumber, Sense, Swap};
+use brisk_sense::{Capability, DeviceNumber, Sense, Swap};
 
 /// Seconds of a day.
 const DAY_S: f64 = 86_400.0;
@@ -38,7 +38,7 @@ impl Facts {
         let up = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
         let page_bytes = rustix::param::page_size() as u64;
         Ok(Self {
-            is_root: rustix::process::geteuid().is_root(),
+            is_root: sense.require_rights("swap", &[Capability::SysAdmin]).is_ok(),
             memory_bytes: sense.mem_info()?.total_bytes,
             areas: sense.swaps().context("this kernel has no swap (CONFIG_SWAP)")?,
             has_zram: sense.path("/sys/class/zram-control").exists(),

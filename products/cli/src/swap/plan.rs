@@ -33,7 +33,9 @@ pub(crate) struct Wishes {
 /// The plan.
 pub(crate) fn plan(facts: &Facts, wishes: &Wishes) -> anyhow::Result<SwapPlan> {
     if !facts.is_root && !wishes.dry_run {
-        bail!("making swap areas takes root: run it with sudo, or see the plan with --dry-run");
+        bail!(
+            "making swap areas takes root with CAP_SYS_ADMIN: run it with sudo, in a container with --cap-add=SYS_ADMIN, or see the plan with --dry-run"
+        );
     }
     let area = match &facts.place {
         Place::File { path, exists, fs_type, fs_bytes, free_bytes } => {

@@ -12,7 +12,7 @@ const CONFIG: &str = "[engines]\norder = [\"smartio\"]\n[smartio]\ndirty_min_mib
 
 /// The group of an app, and its name.
 pub(super) fn group(id: &str) -> Option<(PathBuf, String)> {
-    brisk_requires::available(&[brisk_requires::Capability::Root, brisk_requires::Capability::Cgroup2])?;
+    brisk_requires::available(&[brisk_requires::Capability::Groups])?;
     let v2 = brisk_sense::Sense::default().cgroups().expect("Linux").v2.expect("mounted");
     let name = format!("app-{}-{}.scope", id.replace('-', "\\x2d"), std::process::id());
     Some((v2.mount_point.join(&name), name))
@@ -42,9 +42,7 @@ fn writer(device: &Loop) -> Option<App> {
     writer.begin();
     let before = written();
     writer.go();
-    while written() < before + 500 {
-        std::thread::yield_now();
-    }
+    brisk_requires::until("500 writes", || written() >= before + 500);
     Some(writer)
 }
 
@@ -64,7 +62,6 @@ fn changed_until_launch_ends(daemon: &Briskd, app: &mut App, id: &str, name: &st
     let mut changed = Vec::new();
     let mut begun = false;
     daemon
-        .client()
         .monitor(|happening: Happening| {
             if !begun {
                 // The first is that it listens.
@@ -141,6 +138,7 @@ fn an_app_that_only_writes_is_not_waited_for() {
 
 #[test]
 fn a_launch_that_meets_writes_is_protected_while_it_lasts() {
+    brisk_requires::requires!(Nice);
     let _turn = turn();
     let Some(device) = Loop::new() else { return };
     let daemon = Briskd::start(place(&[&device.name], CONFIG), &[]);
@@ -159,6 +157,7 @@ fn a_launch_that_meets_writes_is_protected_while_it_lasts() {
 
 #[test]
 fn a_launch_during_writes_is_raised_when_it_begins() {
+    brisk_requires::requires!(Nice);
     let _turn = turn();
     let Some(device) = Loop::new() else { return };
     let daemon = Briskd::start(place(&[&device.name], CONFIG), &[]);
@@ -168,7 +167,6 @@ fn a_launch_during_writes_is_raised_when_it_begins() {
     let mut texts = Vec::new();
     let mut begun = false;
     daemon
-        .client()
         .monitor(|happening: Happening| {
             if !begun {
                 // It has the device open when it joins its group.

@@ -39,7 +39,7 @@ fn what_is_learned_of_an_app_outlives_the_daemon_until_it_is_forgotten() {
         }
         !happening.text.contains(&format!("launch of {name} ended"))
     };
-    daemon.client().monitor(launched).expect("events");
+    daemon.monitor(launched).expect("events");
     let found = row(&daemon, "learner").expect("it runs");
     assert!(found.memory_bytes.is_some_and(|bytes| bytes > 0) && found.swap_bytes.is_some(), "{found:?}");
     // Ended, and seen as gone: what runs is learned from as long as it runs.

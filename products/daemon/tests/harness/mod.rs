@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use brisk_core::state::SettingState;
 use brisk_daemon::control::protocol::Status;
-use brisk_daemon::control::{Client, SOCKET};
-use brisk_requires::{Capability, available};
+use brisk_daemon::control::{Client, ClientError, SOCKET};
+use brisk_requires::{Capability, available, end_of, killed_late};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// A guard against hanging, no measure of anything.
@@ -33,7 +33,7 @@ pub(crate) struct Loop {
 impl Loop {
     /// A device; `None`, with the skip recorded, where none can be made.
     pub(crate) fn new() -> Option<Self> {
-        available(&[Capability::Root, Capability::Loop, Capability::Program("losetup")])?;
+        available(&[Capability::Loop, Capability::Queue, Capability::Program("losetup")])?;
         let file = tempfile::NamedTempFile::new().expect("a file");
         file.as_file().set_len(16 << 20).expect("free space");
         let made = Command::new("losetup").args(["--find", "--show"]).arg(file.path()).output().expect("losetup runs");
@@ -78,7 +78,7 @@ impl App {
 
     /// The same with another program.
     pub(crate) fn with(group: &Path, program: &mut Command) -> Option<Self> {
-        available(&[Capability::Root, Capability::Cgroup2])?;
+        available(&[Capability::Groups])?;
         std::fs::create_dir(group).expect("root makes groups");
         let process = program.stdin(Stdio::piped()).spawn().expect("it starts");
         Some(Self { group: group.to_owned(), process })
@@ -200,6 +200,15 @@ impl Briskd {
         Client::connect(&self.dir.path().join("run").join(SOCKET)).expect("it listens")
     }
 
+    /// Subscribes to events; `receive` gets each, until it returns false. The daemon is killed where it never does.
+    pub(crate) fn monitor<T: serde::de::DeserializeOwned>(
+        &self,
+        receive: impl FnMut(T) -> bool,
+    ) -> Result<(), ClientError> {
+        let _limit = killed_late(self.child.id(), "the last event");
+        self.client().monitor(receive)
+    }
+
     pub(crate) fn status(&self) -> Status {
         self.client().call("GetStatus", &[], "status").expect("it answers")
     }
@@ -251,7 +260,7 @@ impl Briskd {
     /// Ends it by `signal`; its status and directory.
     pub(crate) fn end(mut self, signal: Signal) -> (ExitStatus, tempfile::TempDir) {
         self.signal(signal);
-        let status = self.child.wait().expect("it ends");
+        let status = end_of(&mut self.child);
         let dir = std::mem::replace(&mut self.dir, tempfile::tempdir().expect("a directory"));
         (status, dir)
     }
@@ -262,6 +271,7 @@ impl Drop for Briskd {
         if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
             // So that a test that failed leaves nothing changed.
             self.signal(Signal::TERM);
+            let _limit = killed_late(self.child.id(), "the end of briskd");
             let _ = self.child.wait();
         }
         let mut rest = String::new();

@@ -2,7 +2,7 @@
 //! `app_that_uses_its_pages`, which the app runs.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _, pipe};
+use std::io::{BufReader, Read as _, Write as _, pipe};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -194,12 +194,7 @@ impl App {
     }
 
     fn wait_for(&mut self, begin: &str) -> String {
-        let mut line = String::new();
-        while !line.starts_with(begin) {
-            line.clear();
-            assert_ne!(self.said.read_line(&mut line).expect("a line"), 0, "it ended before it said '{begin}'");
-        }
-        line
+        brisk_requires::line_with(&mut self.said, begin, |line| line.starts_with(begin))
     }
 
     /// Sends it a word, and gives its answer.

@@ -16,7 +16,7 @@ pub(crate) struct Guard {
 impl Guard {
     /// `None`, with the skip recorded, where the lab cannot work.
     pub(crate) fn new() -> Option<Self> {
-        available(&[Capability::Root, Capability::Fuse, Capability::Loop])?;
+        available(&[Capability::Mount, Capability::Fuse, Capability::Loop, Capability::Queue])?;
         Some(Self { dir: tempfile::tempdir().expect("temporary directory") })
     }
 

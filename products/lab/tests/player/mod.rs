@@ -1,6 +1,6 @@
 //! An app that does what a test tells it: it fills memory, and uses pages of it. The test's program runs it in a phone.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use super::*;
@@ -104,8 +104,8 @@ impl Player {
         let to = self.commands.as_mut().expect("it plays");
         writeln!(to, "{command}").and_then(|()| to.flush()).expect("it listens");
         loop {
-            let mut line = String::new();
-            assert!(self.answers.read_line(&mut line).expect("readable") > 0, "the player ended at {command}");
+            let line = brisk_requires::next_line(&mut self.answers, command);
+            assert!(!line.is_empty(), "the player ended at {command}");
             if let Some(answer) = line.strip_prefix("player ") {
                 return answer.trim().parse().expect("a number");
             }

@@ -5,6 +5,7 @@ use super::*;
 /// Swap areas are the kernel's: one phone with swap at a time. `None`, with the skip recorded, where other swap is on, to which
 /// pages of the phone could go.
 pub(crate) fn alone_with_swap() -> Option<std::sync::MutexGuard<'static, ()>> {
+    brisk_requires::available(&[Capability::Swap])?;
     static SWAP: std::sync::Mutex<()> = std::sync::Mutex::new(());
     let alone = SWAP.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let areas = swaps();
