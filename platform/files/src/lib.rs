@@ -8,10 +8,12 @@
 //! - what is not a regular file is refused without opening it;
 //! - a file that grows while it is read is refused at the limit;
 //! - a replacement that fails leaves the earlier file as it was;
-//! - a replaced file keeps its mode.
+//! - a replaced file keeps its mode, owner and attributes;
+//! - links that lead to a replaced file stay.
 
+mod attributes;
 mod read;
 mod replace;
 
 pub use read::{Error, TEXT_BYTES_MAX, open, read, read_stream, read_text};
-pub use replace::{Replacement, replace};
+pub use replace::{InPlace, Replacement, check_directory, replace};
