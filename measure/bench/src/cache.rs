@@ -37,8 +37,8 @@ struct Evidence {
     device_is_sole: bool,
     /// Bytes left in the page cache after eviction.
     resident_bytes: u64,
-    /// Whether the device is a loop device that uses the page cache of its file.
-    cached_loop: bool,
+    /// A loop device that uses the page cache of its file.
+    cached_loop: Option<String>,
 }
 
 /// Reads a part of `work` and decides whether the device or a cache delivered it.
@@ -63,10 +63,7 @@ pub fn check(
         Ok(sense.disk_stats_of(disk)?.map(|stats| stats.read.bytes))
     };
     let mut evidence = Evidence {
-        cached_loop: match disk {
-            Some(disk) => sense.loop_backing(disk)?.is_some_and(|backing| !backing.direct_io),
-            None => false,
-        },
+        cached_loop: cached_loop(sense, place)?,
         memory,
         access: work.access,
         asked_bytes: 0,
@@ -91,6 +88,17 @@ pub fn check(
     Ok(judge(&evidence))
 }
 
+/// A loop device on the way that uses the page cache of its file.
+pub(crate) fn cached_loop(sense: &Sense, place: &Place) -> Result<Option<String>> {
+    for name in place.stack.parts.iter().filter(|name| name.starts_with("loop")) {
+        // A partition has none.
+        if sense.loop_backing(name)?.is_some_and(|backing| !backing.direct_io) {
+            return Ok(Some(name.clone()));
+        }
+    }
+    Ok(None)
+}
+
 fn judge(evidence: &Evidence) -> CacheCheck {
     let asked = format_bytes(evidence.asked_bytes);
     let device = evidence.device.as_deref().unwrap_or("the device");
@@ -100,11 +108,12 @@ fn judge(evidence: &Evidence) -> CacheCheck {
             CacheVerdict::Memory,
             format!("This path is in memory ({memory}): the figures are the memory's, not a storage device's."),
         ),
-        (None, _, Some(true)) if evidence.cached_loop => (
+        (None, _, Some(true)) if evidence.cached_loop.is_some() => (
             CacheVerdict::Lying,
             format!(
-                "{device} is a loop device that uses the page cache of its file: create it with \
-                 losetup --direct-io=on to measure the storage below."
+                "{} is a loop device that uses the page cache of its file: create it with \
+                 losetup --direct-io=on to measure the storage below.",
+                evidence.cached_loop.as_deref().unwrap_or_default()
             ),
         ),
         (None, Access::Direct, Some(true)) => {
@@ -165,7 +174,7 @@ mod tests {
             device_bytes: Some(32 << 20),
             device_is_sole: true,
             resident_bytes: 0,
-            cached_loop: false,
+            cached_loop: None,
         }
     }
 
@@ -180,12 +189,12 @@ mod tests {
             (Evidence { memory: Some("tmpfs".to_owned()), device_bytes: None, ..evidence() }, Memory),
             (Evidence { device_bytes: Some(0), ..evidence() }, Lying),
             (Evidence { device_bytes: Some(30 << 20), ..evidence() }, Lying),
-            (Evidence { cached_loop: true, ..evidence() }, Lying),
+            (Evidence { cached_loop: Some("loop0".into()), ..evidence() }, Lying),
             (Evidence { device: None, device_bytes: None, ..evidence() }, Unverified),
             // One of several devices of a file system: the others may have delivered.
             (Evidence { device_bytes: Some(16 << 20), device_is_sole: false, ..evidence() }, Unverified),
             (evicted.clone(), Evicted),
-            (Evidence { cached_loop: true, ..evicted.clone() }, Lying),
+            (Evidence { cached_loop: Some("loop0".into()), ..evicted.clone() }, Lying),
             (Evidence { resident_bytes: 32 << 20, ..evicted.clone() }, Unverified),
             (Evidence { device_bytes: Some(0), ..evicted }, Lying),
         ] {

@@ -90,6 +90,7 @@ pub fn environment(sense: &Sense, place: &Place) -> Result<Environment> {
         file_system: place.file_system().map(str::to_owned),
         mount_options: place.mount.as_ref().map(|mount| mount_options(&mount.options, &mount.super_options)),
         device,
+        disks: place.several(),
     })
 }
 
@@ -106,12 +107,15 @@ fn mount_options(of_mount: &[String], of_file_system: &[String]) -> String {
 
 fn block_device(sense: &Sense, located: &brisk_sense::Located) -> Result<BlockDevice> {
     let disk = &located.disk;
-    let queue = sense.block_queue(&disk.name)?;
+    let (queue, identity) = (sense.block_queue(&disk.name)?, sense.identity(disk)?);
     let kib = |value: u64| u32::try_from(value).ok();
     Ok(BlockDevice {
-        name: located.partition.as_ref().map_or(&disk.name, |partition| &partition.name).clone(),
+        name: disk.name.clone(),
+        partition: located.partition.as_ref().map(|partition| partition.name.clone()),
+        kind: Some(identity.kind),
         model: disk.model.clone(),
-        size_bytes: located.partition.as_ref().map_or(disk.size_bytes, |partition| partition.size_bytes),
+        firmware: identity.firmware,
+        size_bytes: disk.size_bytes,
         rotational: queue.rotational,
         scheduler: queue.schedulers.current,
         schedulers_available: queue.schedulers.available,
@@ -221,6 +225,7 @@ mod tests {
             file_system: Some(kind.to_owned()),
             mount_options: Some(options.to_owned()),
             device: None,
+            disks: Vec::new(),
         };
         assert!(compression_warning(&environment("rw,relatime", "ext4")).is_none());
         let warning = compression_warning(&environment("rw,compress=zstd:3", "btrfs")).expect("named");

@@ -37,7 +37,7 @@ pub enum Error {
     #[error("{0} is a directory: --destroy-data is for block devices only")]
     DestroyOfDirectory(PathBuf),
     /// A block device in use.
-    #[error("{path} is in use ({by}): its data is not destroyed")]
+    #[error("{path} is in use ({by}): its data is not destroyed; measure a directory of a file system on it")]
     InUse {
         /// The device.
         path: PathBuf,
@@ -138,8 +138,13 @@ pub enum Error {
         ended_by: Box<Error>,
     },
     /// No single block device below the path, which a study needs.
-    #[error("there is no single block device under {0}: schedulers can be compared only on one")]
-    NoDevice(PathBuf),
+    #[error("there is no single block device under {path}{}: schedulers can be compared only on one", several(disks))]
+    NoDevice {
+        /// The path.
+        path: PathBuf,
+        /// The disks below it, if there are several.
+        disks: Vec<String>,
+    },
     /// The process that runs streams failed.
     #[error("the process that runs streams failed: {0}")]
     StreamProcess(String),
@@ -149,6 +154,12 @@ pub enum Error {
     /// Cancelled by the user.
     #[error("stopped")]
     Stopped,
+}
+
+/// The disks, in brackets.
+#[must_use]
+pub fn several(disks: &[String]) -> String {
+    if disks.is_empty() { String::new() } else { format!(" (it is on {})", disks.join(" and ")) }
 }
 
 impl Error {

@@ -14,6 +14,9 @@ pub mod error;
 pub mod foreign;
 pub mod latency;
 pub mod load;
+#[cfg(test)]
+#[path = "../../../platform/sense/tests/machine_tree/mod.rs"]
+mod machine_tree;
 pub mod place;
 pub mod repeats;
 pub mod storebench;
@@ -25,4 +28,4 @@ pub mod work_file;
 
 pub use brisk_sense::Sense;
 pub use control::Control;
-pub use error::{Error, Result};
+pub use error::{Error, Result, several};

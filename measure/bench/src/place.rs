@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use brisk_sense::{DeviceNumber, Located, Mount, Sense};
+use brisk_sense::{DeviceNumber, Located, Mount, Sense, Stack};
 
 use crate::error::{Error, Result};
 
@@ -57,11 +57,12 @@ pub struct Place {
     pub kind: PlaceKind,
     /// The mount of a directory.
     pub mount: Option<Mount>,
-    /// The block device below it, if it is a single one.
+    /// The disk below it, and the partition of that, where there is a single one.
     pub device: Option<Located>,
-    /// Whether the device was found by the file's device number. False for file systems on several devices, of which the
-    /// mount table names only one.
+    /// Whether all requests go to that disk alone. False where there may be others that the kernel does not name.
     pub device_is_sole: bool,
+    /// All devices below it.
+    pub stack: Stack,
 }
 
 impl Place {
@@ -73,11 +74,7 @@ impl Place {
         let path = fs::canonicalize(path).map_err(|e| refused(path, "find", e))?;
         let metadata = fs::metadata(&path).map_err(|e| refused(&path, "examine", e))?;
         if metadata.file_type().is_block_device() {
-            return if destroy_data {
-                Self::device(sense, path, metadata.rdev())
-            } else {
-                Err(Error::NeedsDestroy(path))
-            };
+            return Self::device(sense, path, metadata.rdev(), destroy_data);
         }
         if !metadata.is_dir() {
             return Err(Error::NotADirectory(path));
@@ -85,7 +82,22 @@ impl Place {
         if destroy_data {
             return Err(Error::DestroyOfDirectory(path));
         }
-        Self::directory(sense, path, metadata.dev())
+        Self::directory(sense, path)
+    }
+
+    /// The disk below it.
+    ///
+    /// # Errors
+    /// When there is none, or there are several.
+    pub fn sole(&self) -> Result<&Located> {
+        self.device.as_ref().ok_or_else(|| Error::NoDevice { path: self.path.clone(), disks: self.several() })
+    }
+
+    /// The disks below it, where there are several.
+    #[must_use]
+    pub fn several(&self) -> Vec<String> {
+        let disks = self.stack.disks.iter().map(|name| brisk_sense::device_name(name));
+        if self.stack.disks.len() > 1 { disks.collect() } else { Vec::new() }
     }
 
     /// Refuses requests smaller than the sectors of the device.
@@ -102,7 +114,7 @@ impl Place {
         Ok(())
     }
 
-    fn directory(sense: &Sense, path: PathBuf, dev: u64) -> Result<Self> {
+    fn directory(sense: &Sense, path: PathBuf) -> Result<Self> {
         let mount = sense.mount_of(&path)?;
         if let Some(file_system) = mount.as_ref().map(|mount| &mount.fs_type)
             && KERNEL_FILE_SYSTEMS.contains(&file_system.as_str())
@@ -112,32 +124,39 @@ impl Place {
         if mount.as_ref().is_some_and(Mount::is_read_only) {
             return Err(Error::ReadOnly(path));
         }
-        let mut device = sense.block_device_of(DeviceNumber::from_dev(dev))?;
-        let device_is_sole = device.is_some();
-        if device.is_none()
-            && let Some(source) = mount.as_ref().map(|mount| &mount.source).filter(|source| source.is_absolute())
-            && let Ok(metadata) = fs::metadata(source)
-            && metadata.file_type().is_block_device()
-        {
-            device = sense.block_device_of(DeviceNumber::from_dev(metadata.rdev()))?;
-        }
-        Ok(Self { path, kind: PlaceKind::Directory, mount, device, device_is_sole })
+        let storage = sense.storage()?;
+        let stack = storage.below_path(&path);
+        let device = storage.located(&stack);
+        let device_is_sole = device.is_some() && !stack.hides;
+        Ok(Self { path, kind: PlaceKind::Directory, mount, device, device_is_sole, stack })
     }
 
-    fn device(sense: &Sense, path: PathBuf, rdev: u64) -> Result<Self> {
-        let Some(located) = sense.block_device_of(DeviceNumber::from_dev(rdev))? else {
+    fn device(sense: &Sense, path: PathBuf, rdev: u64, destroy_data: bool) -> Result<Self> {
+        let Some(named) = sense.block_device_of(DeviceNumber::from_dev(rdev))? else {
             return Err(Error::Missing(path));
         };
-        if located.disk.size_bytes == 0 {
+        if named.disk.size_bytes == 0 {
             return Err(Error::NoMedium(path));
         }
-        if located.disk.read_only {
+        let storage = sense.storage()?;
+        let name = named.partition.as_ref().map_or(&named.disk.name, |partition| &partition.name);
+        if let Some(by) = storage.uses_of(name).first() {
+            return Err(Error::InUse { path, by: by.to_string() });
+        }
+        if !destroy_data {
+            return Err(Error::NeedsDestroy(path));
+        }
+        if named.disk.read_only {
             return Err(Error::ReadOnly(path));
         }
-        if let Some(by) = user_of(sense, &path, rdev, &located)? {
-            return Err(Error::InUse { path, by });
+        let mut stack = storage.below_device(name);
+        // A loop device that is named is meant itself, and not the disk of its file.
+        if named.disk.slaves.is_empty() {
+            stack.disks = [named.disk.name.clone()].into();
         }
-        Ok(Self { path, kind: PlaceKind::Device, mount: None, device: Some(located), device_is_sole: true })
+        let device = storage.located(&stack);
+        let device_is_sole = device.is_some();
+        Ok(Self { path, kind: PlaceKind::Device, mount: None, device, device_is_sole, stack })
     }
 
     /// File system type of a directory.
@@ -155,8 +174,8 @@ impl Place {
             return Ok(Some(name.to_owned()));
         }
         let Some(disk) = self.device.as_ref().map(|located| &located.disk) else { return Ok(None) };
-        if is_memory_device(&disk.name) {
-            return Ok(Some(disk.name.clone()));
+        if let Some(name) = self.stack.parts.iter().find(|name| is_memory_device(name)) {
+            return Ok(Some(name.clone()));
         }
         let Some(backing) = sense.loop_backing(&disk.name)? else { return Ok(None) };
         let under = sense.mount_of(&backing.file)?;
@@ -171,38 +190,6 @@ fn is_memory_device(name: &str) -> bool {
     MEMORY_DEVICES.iter().any(|stem| {
         name.strip_prefix(stem).is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))
     })
-}
-
-/// The user of a block device, of one of its partitions, or of the disk that holds it as a partition.
-fn user_of(sense: &Sense, path: &Path, rdev: u64, located: &Located) -> Result<Option<String>> {
-    let mut numbers = vec![rdev];
-    if located.partition.is_none() {
-        let nodes = located.disk.partitions.iter().map(brisk_sense::Partition::node);
-        numbers.extend(nodes.filter_map(|node| fs::metadata(node).ok()).map(|metadata| metadata.rdev()));
-    } else {
-        numbers.extend(fs::metadata(located.disk.node()).ok().map(|metadata| metadata.rdev()));
-    }
-    let is_it =
-        |path: &Path| fs::metadata(path).is_ok_and(|m| m.file_type().is_block_device() && numbers.contains(&m.rdev()));
-    for mount in sense.mounts()? {
-        if numbers.iter().any(|dev| DeviceNumber::from_dev(*dev) == mount.device) || is_it(&mount.source) {
-            return Ok(Some(format!("mounted on {}", mount.mount_point.display())));
-        }
-    }
-    if sense.swaps()?.iter().any(|swap| is_it(&swap.path)) {
-        return Ok(Some("swap".to_owned()));
-    }
-    if let Some(holder) = located.disk.holders.first() {
-        return Ok(Some(format!("part of {holder}")));
-    }
-    for name in sense.block_device_names()?.iter().filter(|name| name.starts_with("loop")) {
-        if let Some(backing) = sense.loop_backing(name)?
-            && (backing.file == path || is_it(&backing.file))
-        {
-            return Ok(Some(format!("under {name}")));
-        }
-    }
-    Ok(None)
 }
 
 /// The error for a path that cannot be examined or opened.
@@ -223,6 +210,7 @@ pub(crate) fn refused(path: &Path, doing: &'static str, error: io::Error) -> Err
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine_tree::Machine;
 
     #[test]
     fn missing_paths_and_plain_files_are_refused() {
@@ -254,6 +242,120 @@ mod tests {
         assert_eq!(place.kind, PlaceKind::Directory);
         brisk_requires::requires!(RootMount);
         assert!(place.file_system().is_some());
+    }
+
+    const NVME: &str = "pci0000:00/nvme/nvme0";
+
+    /// A machine on whose /dev/dm-0 a directory of this one is; with what a head of a result says of it.
+    fn with_volume(machine: Machine, dir: &Path) -> Machine {
+        let dir = fs::canonicalize(dir).expect("there");
+        machine
+            .with("proc/sys/kernel/osrelease", "6.12.0\n")
+            .with("sys/devices/system/cpu/online", "0-3\n")
+            .mounts(&[("/dev/dm-0", dir.to_str().expect("UTF-8"), "ext4", "rw")])
+    }
+
+    #[test]
+    fn what_is_measured_below_a_volume_is_its_disk_by_its_own_words() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let machine = Machine::new()
+            .disk(NVME, "nvme0n1", &["nvme0n1p1", "nvme0n1p3"])
+            .set("nvme0n1", "device/model", "EXAMPLE 512GB")
+            .set("nvme0n1", "device/firmware_rev", "1B2Q")
+            .stacked("dm-0", &["nvme0n1p3"]);
+        let machine = with_volume(machine, dir.path());
+        let sense = machine.sense();
+        let place = Place::find(&sense, dir.path(), false).expect("a place");
+        assert!(place.device_is_sole && place.several().is_empty());
+        let device = crate::environment::environment(&sense, &place).expect("read").device.expect("one");
+        assert_eq!((device.name.as_str(), device.partition.as_deref()), ("nvme0n1", Some("nvme0n1p3")));
+        assert_eq!((device.kind.as_deref(), device.firmware.as_deref()), (Some("nvme"), Some("1B2Q")));
+        assert_eq!((device.model.as_deref(), device.size_bytes), (Some("EXAMPLE 512GB"), 2_000_000 * 512));
+        assert_eq!(device.scheduler.as_deref(), Some("mq-deadline"));
+    }
+
+    #[test]
+    fn a_place_on_several_disks_has_no_device_and_names_them() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let machine = Machine::new()
+            .disk(NVME, "nvme0n1", &["nvme0n1p1"])
+            .disk("pci0000:00/nvme/nvme1", "nvme1n1", &[])
+            .stacked("md0", &["nvme0n1p1", "nvme1n1"])
+            .stacked("dm-0", &["md0"]);
+        let machine = with_volume(machine, dir.path());
+        let sense = machine.sense();
+        let place = Place::find(&sense, dir.path(), false).expect("a place");
+        let refused = place.sole().expect_err("two").to_string();
+        assert!(refused.contains("no single block device") && refused.contains("on nvme0n1 and nvme1n1"), "{refused}");
+        let environment = crate::environment::environment(&sense, &place).expect("read");
+        assert_eq!((environment.device, environment.disks), (None, place.several()));
+    }
+
+    /// A node of this number; `None` where this process may not make one.
+    fn node(dir: &Path, name: &str, number: &str) -> Option<PathBuf> {
+        use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
+        let number: DeviceNumber = number.parse().expect("a number");
+        let (path, mode) = (dir.join(name), Mode::from_raw_mode(0o600));
+        match mknodat(CWD, &path, FileType::BlockDevice, mode, makedev(number.major, number.minor)) {
+            Ok(()) => Some(path),
+            Err(errno) => {
+                brisk_requires::skip(brisk_requires::Capability::Root, format!("no nodes of devices: {errno}"));
+                None
+            }
+        }
+    }
+
+    #[test]
+    fn a_device_that_is_named_is_measured_as_its_disk_unless_it_is_in_use() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let machine = Machine::new()
+            .disk(NVME, "nvme0n1", &["nvme0n1p1", "nvme0n1p2"])
+            .disk("virtual/block", "loop3", &[])
+            .set("loop3", "loop/backing_file", "/data/image")
+            .stacked("dm-0", &["nvme0n1p2"])
+            .mounts(&[("/dev/nvme0n1p1", "/data", "ext4", "ro")]);
+        let node = |name: &str| node(dir.path(), name, &machine.number(name));
+        let Some(volume) = node("dm-0") else { return };
+        let [disk, first, second, image] =
+            ["nvme0n1", "nvme0n1p1", "nvme0n1p2", "loop3"].map(|name| node(name).expect("root"));
+        let find = |path: &Path, destroy_data| Place::find(&machine.sense(), path, destroy_data);
+        let found = |path: &Path| {
+            let located = find(path, true).expect("a place").device.expect("one disk");
+            (located.disk.name, located.partition.map(|partition| partition.name))
+        };
+        assert_eq!(found(&volume), ("nvme0n1".to_owned(), Some("nvme0n1p2".to_owned())));
+        assert_eq!(found(&image), ("loop3".to_owned(), None), "it is meant itself");
+        assert!(matches!(find(&volume, false), Err(Error::NeedsDestroy(_))));
+        for (path, user) in
+            [(&disk, "mounted read-only at /data"), (&first, "mounted read-only at /data"), (&second, "under dm-0")]
+        {
+            for destroy_data in [true, false] {
+                let refused = find(path, destroy_data).expect_err("in use").to_string();
+                assert!(refused.contains(user) && !refused.contains("--destroy-data"), "{refused}");
+            }
+        }
+        let machine = machine.mounts(&[]);
+        let free = |name: &str| Place::find(&machine.sense(), &dir.path().join(name), true).expect("a place");
+        assert_eq!(
+            free("nvme0n1p1").device.and_then(|it| it.partition).map(|it| it.name).as_deref(),
+            Some("nvme0n1p1")
+        );
+    }
+
+    #[test]
+    fn a_loop_device_on_the_way_is_not_the_disk_and_its_cache_is_seen() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let machine = Machine::new()
+            .disk(NVME, "nvme0n1", &["nvme0n1p1"])
+            .disk("virtual/block", "loop7", &[])
+            .set("loop7", "loop/backing_file", "/home/x.home")
+            .stacked("dm-0", &["loop7"]);
+        let at = fs::canonicalize(dir.path()).expect("there");
+        let at = at.to_str().expect("UTF-8");
+        let machine = machine.mounts(&[("/dev/nvme0n1p1", "/home", "ext4", "rw"), ("/dev/dm-0", at, "ext4", "rw")]);
+        let place = Place::find(&machine.sense(), dir.path(), false).expect("a place");
+        assert_eq!(place.sole().expect("one").disk.name, "nvme0n1");
+        assert_eq!(crate::cache::cached_loop(&machine.sense(), &place).expect("read").as_deref(), Some("loop7"));
     }
 
     #[test]

@@ -193,7 +193,12 @@ mod tests {
         Record {
             schema_version: SCHEMA_VERSION,
             preset: "galaxy-s5-emmc".into(),
-            identity: Some(Identity { model: "galaxy-s5-emmc".into(), kind: "emmc".into(), is_lab: true }),
+            identity: Some(Identity {
+                model: "galaxy-s5-emmc".into(),
+                kind: "emmc".into(),
+                is_lab: true,
+                firmware: None,
+            }),
             set: vec![],
             size_bytes: 1 << 24,
             seed: 1,

@@ -188,6 +188,7 @@ impl Lab {
                 kind: preset::kind_of_preset(&preset_name).to_owned(),
                 model: preset_name.clone(),
                 is_lab: true,
+                firmware: None,
             }),
             preset: preset_name,
             set: new.set.clone(),

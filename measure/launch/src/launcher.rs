@@ -277,9 +277,7 @@ impl Launcher<'_> {
 
     /// The single disk of the files below `path`.
     fn disk_of(&self, path: &Path) -> Option<String> {
-        let mount = self.sense.mount_of(path).ok().flatten()?;
-        let located = self.sense.block_device_of(mount.device).ok().flatten()?;
-        Some(located.disk.name)
+        self.sense.storage().ok()?.below_path(path).sole_disk().map(str::to_owned)
     }
 }
 

@@ -28,8 +28,16 @@ pub enum Error {
     #[error(transparent)]
     Lab(#[from] brisk_lab_client::Error),
     /// There is no single device whose queue could be set.
-    #[error("there is no single block device under {0}: name a directory on one, or a device with --device")]
-    NoDevice(PathBuf),
+    #[error(
+        "there is no single block device under {path}{}: name a directory on one, or a device with --device",
+        brisk_bench::several(disks)
+    )]
+    NoDevice {
+        /// The path.
+        path: PathBuf,
+        /// The disks below it, if there are several.
+        disks: Vec<String>,
+    },
     /// The device has no scheduler to choose.
     #[error("{device} has nothing to choose: the kernel offers no I/O scheduler for it")]
     NoChoice {

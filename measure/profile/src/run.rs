@@ -203,7 +203,7 @@ pub fn run(sense: &Sense, lab: &Client, paths: &Paths, options: &Options, contro
     }
     let begun = Instant::now();
     let place = Place::find(sense, &options.path, options.destroy_data)?;
-    let located = place.device.as_ref().ok_or_else(|| Error::NoDevice(place.path.clone()))?;
+    let located = sole(&place)?;
     let disk = located.disk.name.clone();
     let Identity { model, kind, .. } = sense.identity(&located.disk)?;
     let emulated = lab.find(&disk);
@@ -286,8 +286,14 @@ pub fn run(sense: &Sense, lab: &Client, paths: &Paths, options: &Options, contro
 /// When the place cannot be measured or has no single device.
 pub fn device_of(sense: &Sense, path: &Path, destroy_data: bool) -> Result<Identity> {
     let place = Place::find(sense, path, destroy_data)?;
-    let located = place.device.as_ref().ok_or_else(|| Error::NoDevice(place.path.clone()))?;
+    let located = sole(&place)?;
     Ok(sense.identity(&located.disk)?)
+}
+
+/// The disk below a place.
+fn sole(place: &Place) -> Result<&brisk_sense::Located> {
+    let none = || Error::NoDevice { path: place.path.clone(), disks: place.several() };
+    place.device.as_ref().ok_or_else(none)
 }
 
 /// The device's original settings.

@@ -35,7 +35,11 @@ fn machine(header: &Header) -> Facts {
     let environment = &header.environment;
     let mut facts = vec![(
         "Device",
-        environment.device.as_ref().map_or_else(|| "unknown: no single block device below the path".to_owned(), device),
+        match (&environment.device, environment.disks.as_slice()) {
+            (Some(of), _) => device(of),
+            (None, []) => "unknown: no single block device below the path".to_owned(),
+            (None, several) => format!("several: {}", several.join(", ")),
+        },
     )];
     if let Some(device) = &environment.device {
         facts.push(("Scheduler", queue(device)));
@@ -133,7 +137,10 @@ fn device(device: &BlockDevice) -> String {
     let parts: Vec<String> = [
         lab,
         device.model.as_ref().map(|m| shorten(m.trim(), 80)),
-        Some(device.name.clone()),
+        Some(match &device.partition {
+            Some(partition) => format!("{} (partition {partition})", device.name),
+            None => device.name.clone(),
+        }),
         Some(format_bytes(device.size_bytes)),
         (device.lab_preset.is_none()).then(|| kind.to_owned()),
     ]

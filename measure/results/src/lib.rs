@@ -67,13 +67,22 @@ pub struct Warning {
     pub text: String,
 }
 
-/// The block device under a path, and its settings at the time of the measurement.
+/// The disk under a path, and its settings at the time of the measurement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockDevice {
-    /// Kernel name, such as `mmcblk0` or `loop3`.
+    /// Kernel name of the whole disk, such as `mmcblk0` or `loop3`.
     pub name: String,
+    /// Its partition, where all that was measured is on a single one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partition: Option<String>,
+    /// Sort of device: `emmc`, `sd`, `ufs`, `nvme`, `usb`, `virtual` or `disk`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
     /// The maker's name for it, where the kernel knows.
     pub model: Option<String>,
+    /// Revision of its firmware, where it tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub firmware: Option<String>,
     /// Capacity.
     pub size_bytes: u64,
     /// Whether the kernel takes it for a rotating disk.
@@ -113,8 +122,11 @@ pub struct Environment {
     pub file_system: Option<String>,
     /// Its mount options.
     pub mount_options: Option<String>,
-    /// The device under the file system, where there is a single one.
+    /// The disk under the file system, where there is a single one.
     pub device: Option<BlockDevice>,
+    /// Kernel names of the disks under it, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disks: Vec<String>,
 }
 
 /// Head of every document.

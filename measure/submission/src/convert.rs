@@ -85,8 +85,10 @@ impl Head {
             path: _,
             file_system: _,
             mount_options: _,
+            disks,
         } = environment;
-        let device = device.as_ref().ok_or(SubmissionError::NoDevice(kind))?;
+        let several = || if disks.is_empty() { String::new() } else { format!(" but several: {}", disks.join(", ")) };
+        let device = device.as_ref().ok_or_else(|| SubmissionError::NoDevice(kind, several()))?;
         let damaged = |what: String| SubmissionError::Value { kind, what };
         let version = Release::of(brisk_version).ok_or_else(|| damaged(format!("version {brisk_version}")))?;
         let machine = Machine {
@@ -103,9 +105,12 @@ impl Head {
 fn storage(document: &Document, device: &from::BlockDevice, known: &Known<'_>) -> Result<Storage> {
     let from::BlockDevice {
         name,
+        kind: of_device,
         model,
+        firmware: of_firmware,
         size_bytes,
         lab_preset,
+        partition: _,
         rotational: _,
         scheduler: _,
         schedulers_available: _,
@@ -119,15 +124,15 @@ fn storage(document: &Document, device: &from::BlockDevice, known: &Known<'_>) -
         Document::Profile(report) => Some(report.device_kind.as_str()),
         _ => None,
     };
-    let kind = known.kind.or_else(|| Kind::named(of_profile?));
-    let kind = kind.or_else(|| lab_preset.as_deref().map(Kind::of_preset)).or_else(|| Kind::of_name(name));
+    let kind = known.kind.or_else(|| Kind::named(of_profile?)).or_else(|| lab_preset.as_deref().map(Kind::of_preset));
+    let kind = kind.or_else(|| Kind::named(of_device.as_deref()?)).or_else(|| Kind::of_name(name));
     let text = lab_preset.as_deref().or(model.as_deref()).unwrap_or_default();
     // Firmware stands in the name where brisk keeps profiles by it.
     let (text, in_name) = match text.rsplit_once(", firmware ") {
         Some((model, firmware)) => (model, Some(firmware)),
         None => (text, None),
     };
-    let firmware = known.firmware.or(in_name).filter(|_| lab_preset.is_none());
+    let firmware = of_firmware.as_deref().or(known.firmware).or(in_name).filter(|_| lab_preset.is_none());
     let unnamed = || Name::of("unnamed", &[]).expect("a word");
     Ok(Storage {
         model: Name::of(text, known.private).unwrap_or_else(unnamed),

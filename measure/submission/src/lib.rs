@@ -139,8 +139,8 @@ pub enum SubmissionError {
     #[error("a document of kind \"{0}\" cannot be submitted; these can: {list}", list = KINDS.join(", "))]
     Kind(&'static str),
     /// The document names no block device.
-    #[error("the {0} document names no block device: results without one cannot be compared")]
-    NoDevice(&'static str),
+    #[error("the {0} document names no single block device{1}: results without one cannot be compared")]
+    NoDevice(&'static str, String),
     /// Nothing tells which sort of storage it is.
     #[error("the sort of the device {0} is not known here: give it with --kind")]
     NoKind(String),

@@ -52,7 +52,9 @@ fn documents_without_a_device_or_of_two_devices_are_refused() {
     let mut none = document("bench");
     none.header_mut().environment.device = None;
     let fails = |documents: &[Document]| Submission::of(documents, &Known::default()).expect_err("refused").to_string();
-    assert!(fails(&[none]).contains("names no block device"));
+    assert!(fails(&[none.clone()]).contains("names no single block device:"));
+    none.header_mut().environment.disks = vec!["sda".into(), "sdb".into()];
+    assert!(fails(&[none]).contains("no single block device but several: sda, sdb"));
     let mut other = document("slowdown");
     other.header_mut().environment.device =
         Some(BlockDevice { lab_preset: Some("sd-sandisk".into()), ..samples::s5_device() });
@@ -62,6 +64,25 @@ fn documents_without_a_device_or_of_two_devices_are_refused() {
         Some(BlockDevice { lab_preset: None, name: "mmcblk1".into(), ..samples::s5_device() });
     assert!(fails(&[card]).contains("--kind"));
     assert!(fails(&[]).contains("0 results"));
+}
+
+#[test]
+fn a_document_tells_sort_and_firmware_of_its_disk() {
+    let with = |partition: Option<&str>| {
+        let mut card = document("bench");
+        card.header_mut().environment.device = Some(BlockDevice {
+            lab_preset: None,
+            name: "mmcblk1".into(),
+            partition: partition.map(str::to_owned),
+            kind: Some("sd".into()),
+            firmware: Some("0x9".into()),
+            ..samples::s5_device()
+        });
+        Submission::of(&[card], &Known::default()).expect("submitted").storage
+    };
+    let storage = with(None);
+    assert_eq!((storage.kind, storage.firmware.as_ref().map(text::Name::as_str)), (Kind::Sd, Some("0x9")));
+    assert_eq!(with(Some("mmcblk1p2")), storage, "a partition is its disk");
 }
 
 #[test]
@@ -158,6 +179,7 @@ fn no_path_host_serial_or_address_leaves() {
             // The name of an emulated device is its preset's; a real one is what it says it is.
             value["environment"]["device"]["lab_preset"] = Value::Null;
             value["environment"]["device"]["model"] = format!("BGND3R {secret}").into();
+            value["environment"]["device"]["firmware"] = secret.into();
             value["environment"]["kernel"] = format!("6.12.3-{secret}").into();
             let planted: Document = serde_json::from_value(value).expect("still a document");
             let known = Known {

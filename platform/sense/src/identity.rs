@@ -31,6 +31,9 @@ pub struct Identity {
     pub kind: String,
     /// Whether it is emulated in the laboratory.
     pub is_lab: bool,
+    /// Revision of the firmware, where the device tells it; part of the name too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub firmware: Option<String>,
 }
 
 /// What a disk keeps its data on, as far as that is known.
@@ -77,8 +80,8 @@ impl Sense {
         let place = self.block_device_place(&disk.name)?;
         let place = place.map(|place| place.to_string_lossy().into_owned()).unwrap_or_default();
         let firmware = self.firmware(&disk.name)?;
-        let model = firmware.map_or_else(|| model(disk), |revision| with_firmware(&model(disk), &revision));
-        Ok(Identity { model, kind: kind(disk, &place).to_owned(), is_lab: false })
+        let model = firmware.as_ref().map_or_else(|| model(disk), |revision| with_firmware(&model(disk), revision));
+        Ok(Identity { model, kind: kind(disk, &place).to_owned(), is_lab: false, firmware })
     }
 
     /// What `disk` keeps its data on. `rotational` of /sys is what the disk itself says on ATA and SCSI. Virtual disks set it whatever
@@ -289,7 +292,7 @@ mod tests {
         write("/run/brisk/lab/2/state.json", &declared("ufs-3.1", "ufs", r#"{"major": 259, "minor": 3}"#));
         write("/run/brisk/lab/3/state.json", "damaged");
         let known = |name: &str| {
-            let Identity { model, kind, is_lab } = sense.identity(&disk(name, None, None)).expect("readable");
+            let Identity { model, kind, is_lab, .. } = sense.identity(&disk(name, None, None)).expect("readable");
             (model, kind, is_lab)
         };
         let lab = |model: &str, kind: &str| (model.to_owned(), kind.to_owned(), true);

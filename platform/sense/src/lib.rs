@@ -41,7 +41,7 @@ pub use block::{BlockDevice, Located, Mmc, Partition};
 pub use brisk_formats::{
     AddressRange, BlockChange, Capability, DalvikHeap, DeviceNumber, Inhibitor, KernelVersion, Limit, Limits,
     MappedFile, Mount, PageRun, PageState, PowerRail, Pressure, ProcessMemory, ProcessStat, ProcessStatus, Resource,
-    Schedulers, SmapsRollup, Swap, WearTenths,
+    Schedulers, SmapsRollup, Swap, WearTenths, device_name,
 };
 pub use cgroup_meter::CgroupMeter;
 pub use cgroups::{CgroupV1, CgroupV2, Cgroups};

@@ -77,8 +77,6 @@ pub enum Use {
     },
     /// It belongs to a mounted file system of this type.
     Member(&'static str),
-    /// Something holds it exclusively: a file system, a volume manager, a program.
-    Claimed,
 }
 
 impl fmt::Display for Use {
@@ -93,12 +91,11 @@ impl fmt::Display for Use {
             Self::Under { device, volume: None } => write!(f, "under {device}"),
             Self::Under { device, volume: Some(volume) } => write!(f, "under {device} ({volume})"),
             Self::Member(fs_type) => write!(f, "part of a {fs_type}"),
-            Self::Claimed => write!(f, "held by a file system, a volume manager or a program"),
         }
     }
 }
 
-/// Whether a device can be had for oneself.
+/// Whether a device can be opened exclusively.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Claim {
     /// Nothing holds it.
@@ -296,9 +293,6 @@ impl Storage {
         }
         if self.btrfs.iter().any(|of| of.iter().any(|member| self.below_device(member).parts.contains(name))) {
             uses.push(Use::Member("btrfs"));
-        }
-        if uses.is_empty() && self.sense.claim(name) == Claim::Held {
-            uses.push(Use::Claimed);
         }
         uses
     }

@@ -14,6 +14,9 @@ mod generate;
 mod idle;
 mod lab;
 mod launches;
+#[cfg(test)]
+#[path = "../../../platform/sense/tests/machine_tree/mod.rs"]
+mod machine_tree;
 mod monitor;
 mod pages;
 mod profile;

@@ -136,17 +136,10 @@ impl Here {
         let device = documents.iter().find_map(|one| one.header().environment.device.as_ref());
         let Some(device) = device.filter(|device| device.lab_preset.is_none()) else { return Self::default() };
         let sense = Sense::default();
-        let Ok(disk) = sense.block_device(&device.name) else { return Self::default() };
-        if disk.size_bytes != device.size_bytes {
-            return Self::default();
-        }
-        sense.identity(&disk).map_or_else(
-            |_| Self::default(),
-            |identity| Self {
-                kind: Kind::named(&identity.kind),
-                firmware: identity.model.rsplit_once(", firmware ").map(|(_, firmware)| firmware.to_owned()),
-            },
-        )
+        let Ok(storage) = sense.storage() else { return Self::default() };
+        let disk = storage.device_of(&device.name).filter(|disk| disk.size_bytes == device.size_bytes);
+        let identity = disk.and_then(|disk| sense.identity(disk).ok());
+        identity.map_or_else(Self::default, |it| Self { kind: Kind::named(&it.kind), firmware: it.firmware })
     }
 }
 

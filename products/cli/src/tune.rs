@@ -5,6 +5,8 @@
 
 mod fleet;
 mod from;
+#[cfg(test)]
+mod tests;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -19,7 +21,8 @@ use brisk_core::device::Device;
 use brisk_daemon::config::{Config, Devices, PATH};
 use brisk_daemon::control::{Client, ClientError};
 use brisk_daemon::{devices, profiles};
-use brisk_sense::Sense;
+use brisk_formats::{device_name, sysfs_name};
+use brisk_sense::{Claim, Mount, Sense, Stack, Storage};
 use serde::Serialize;
 use serde_json::json;
 
@@ -132,6 +135,8 @@ struct Todo {
     missing: Vec<Part>,
     /// A directory on it.
     place: Option<PathBuf>,
+    /// Why there is none, and what to do.
+    why_not: Option<String>,
     /// What could not be measured.
     failed: Vec<Part>,
 }
@@ -175,10 +180,17 @@ fn devices_of(
         names => Devices::These(names.iter().map(|name| name.trim_start_matches("/dev/").to_owned()).collect()),
     };
     let managed = devices::managed(sense, &choice)?;
+    let storage = sense.storage()?;
     for name in &args.devices {
         let name = name.trim_start_matches("/dev/");
-        if !managed.iter().any(|device| device.name == name) {
+        let disks = devices::disks_named(&storage, name);
+        let is_managed = |disk: &String| managed.iter().any(|device| device.name == device_name(disk));
+        if disks.is_empty() || !disks.iter().all(is_managed) {
             bail!("{name} is no block device that schedules requests: see 'brisk status' or lsblk");
+        }
+        if !disks.contains(&sysfs_name(name)) {
+            let disks: Vec<String> = disks.iter().map(|disk| device_name(disk)).collect();
+            remark(&format!("{name} is on {}", disks.join(" and ")));
         }
     }
     Ok(managed)
@@ -196,26 +208,81 @@ fn todo(sense: &Sense, device: &Device, args: &Args) -> anyhow::Result<Todo> {
     };
     let parts: &[Part] = if args.quick { &Part::QUICK } else { &Part::ALL };
     let (known, missing): (Vec<Part>, Vec<Part>) = parts.iter().partition(|part| is_known(part) && !args.again);
-    let place = if missing.is_empty() { None } else { place_on(sense, &device.name)? };
-    Ok(Todo { device: device.name.clone(), model: device.model.clone(), known, missing, place, failed: Vec::new() })
+    let (place, why_not) = match missing.is_empty() {
+        true => (None, None),
+        false => place_on(sense, &device.name)?.map_or_else(|why| (None, Some(why)), |place| (Some(place), None)),
+    };
+    let (name, model) = (device.name.clone(), device.model.clone());
+    Ok(Todo { device: name, model, known, missing, place, why_not, failed: Vec::new() })
 }
 
-/// The directory on `device` with the most free space: a mount point where files can be made.
-fn place_on(sense: &Sense, device: &str) -> anyhow::Result<Option<PathBuf>> {
+/// The directory on `device` with the most free space, a mount point where files can be made; otherwise why there is none.
+fn place_on(sense: &Sense, device: &str) -> anyhow::Result<Result<PathBuf, String>> {
+    let (storage, disk) = (sense.storage()?, sysfs_name(device));
+    let mounts = storage.mounts().iter().map(|mount| (mount, storage.below_mount(mount)));
+    let on_it: Vec<(&Mount, Stack)> = mounts.filter(|(_, stack)| stack.disks.contains(&disk)).collect();
     let mut best: Option<(u64, PathBuf)> = None;
-    for mount in sense.mounts()? {
+    for (mount, _) in &on_it {
         let is_on_it = Place::find(sense, &mount.mount_point, false)
-            .is_ok_and(|place| place.device.is_some_and(|located| located.disk.name == device));
-        if !is_on_it {
-            continue;
-        }
+            .is_ok_and(|place| place.device.is_some_and(|located| located.disk.name == disk));
         let Ok(space) = rustix::fs::statvfs(&mount.mount_point) else { continue };
         let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
-        if best.as_ref().is_none_or(|(most, _)| free_bytes > *most) {
-            best = Some((free_bytes, mount.mount_point));
+        if is_on_it && best.as_ref().is_none_or(|(most, _)| free_bytes > *most) {
+            best = Some((free_bytes, mount.mount_point.clone()));
         }
     }
-    Ok(best.map(|(_, place)| place))
+    Ok(best.map(|(_, place)| place).ok_or_else(|| why_no_place(sense, &storage, &disk, &on_it)))
+}
+
+/// Why there is no directory for work files on a disk. Only of a disk that is free for certain it says how to measure it as a whole.
+fn why_no_place(sense: &Sense, storage: &Storage, disk: &str, on_it: &[(&Mount, Stack)]) -> String {
+    let points = |some: &[&(&Mount, Stack)]| {
+        let points: Vec<String> = some.iter().map(|(mount, _)| mount.mount_point.display().to_string()).collect();
+        points.join(", ")
+    };
+    let writable: Vec<_> = on_it.iter().filter(|(mount, _)| !mount.is_read_only()).collect();
+    if let Some((mount, stack)) = writable.iter().find(|(_, stack)| stack.disks.len() > 1) {
+        let disks: Vec<String> = stack.disks.iter().map(|name| device_name(name)).collect();
+        let at = mount.mount_point.display();
+        return format!("{at} is on {} together, and figures of one disk cannot be told apart there", disks.join(", "));
+    }
+    if !writable.is_empty() {
+        return format!(
+            "no work file can be made at {}, where it is mounted: mount it elsewhere too",
+            points(&writable)
+        );
+    }
+    if !on_it.is_empty() {
+        let at = points(&on_it.iter().collect::<Vec<_>>());
+        return format!("it is mounted read-only at {at}: mount a file system of it so that it can be written");
+    }
+    let uses: Vec<String> = storage.uses_of(disk).iter().map(ToString::to_string).collect();
+    if !uses.is_empty() {
+        return format!("no file system of it is mounted here, and it is in use ({})", uses.join(", "));
+    }
+    let parts: Vec<&str> = storage
+        .device_of(disk)
+        .into_iter()
+        .flat_map(|device| &device.partitions)
+        .map(|part| part.name.as_str())
+        .collect();
+    if !parts.is_empty() {
+        return format!("no file system of it is mounted: mount one of its partitions ({})", parts.join(", "));
+    }
+    match sense.claim(disk) {
+        Claim::Free => format!(
+            "nothing uses it and it has no partitions: make a file system on it and mount that, or, if it holds nothing of value, \
+             'brisk study frontier /dev/{} --destroy-data --save' measures it and destroys its data",
+            device_name(disk)
+        ),
+        Claim::Held => {
+            "no file system of it is mounted here, and something holds it: another program, a pool of ZFS or a volume"
+                .to_owned()
+        }
+        Claim::Unknown => {
+            "no file system of it is mounted here, and only root can see whether something else uses it".to_owned()
+        }
+    }
 }
 
 /// Suspends the daemon for as long as it exists.
@@ -282,15 +349,11 @@ fn summary(all: &[Todo], args: &Args) -> String {
     for one in all {
         let name = format!("{} ({})", one.device, one.model);
         let words = |parts: &[Part]| parts.iter().map(|part| part.of()).collect::<Vec<_>>().join("; ");
-        let no_place = format!(
-            "no writable file system is mounted on it; 'brisk study frontier /dev/{} --destroy-data --save' measures it \
-             and destroys its data",
-            one.device
-        );
+        let why_not = one.why_not.as_deref().unwrap_or_default();
         match (one.missing.is_empty(), args.check, one.place.is_some()) {
             (true, ..) => line(&name, "everything is measured"),
             (false, true, true) => line(&name, &format!("not measured: {}", words(&one.missing))),
-            (false, _, false) => line(&name, &no_place),
+            (false, _, false) => line(&name, &format!("cannot be measured: {why_not}")),
             (false, false, true) if one.failed.is_empty() => {
                 line(&name, &format!("measured: {}", words(&one.missing)));
             }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use brisk_requires::{Capability, available, skip};
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
 
 fn brisk(args: &[&str]) -> Command {
@@ -347,8 +348,14 @@ fn a_device_is_measured_only_when_it_is_unused_and_the_option_says_so() {
         let point = device.mounted.clone().expect("mounted").display().to_string();
         assert_eq!(
             refused(&["bench", &node, "--destroy-data"]),
-            format!("brisk: {node} is in use (mounted on {point}): its data is not destroyed\n")
+            format!(
+                "brisk: {node} is in use (mounted at {point}): its data is not destroyed; measure a directory of a file \
+                 system on it\n"
+            )
         );
+        // Without the option it is not advised either.
+        let said = refused(&["bench", &node]);
+        assert!(said.contains("is in use (mounted at") && !said.contains("--destroy-data"), "{said}");
         // Not enough space on a small file system.
         assert!(refused(&["bench", &point, "--size", "28M"]).contains("not enough space"));
     }
@@ -369,6 +376,13 @@ fn what_a_study_keeps_is_known_to_tune(node: &str, run_dir: &Path) {
     };
     let (code, reply) = tune(&["--check"]);
     assert_eq!((code, &reply["missing"]), (Some(1), &serde_json::json!(["concurrency", "frontier"])));
+    let why = reply["why_not"].as_str().expect("a reason");
+    assert!(why.starts_with("nothing uses it") && why.contains("--destroy-data"), "{why}");
+    // Held by something that no table names.
+    let held = rustix::fs::open(node, OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC, Mode::empty()).expect("opened");
+    let why = tune(&["--check"]).1["why_not"].as_str().expect("a reason").to_owned();
+    assert!(why.contains("something holds it") && !why.contains("destroy"), "{why}");
+    drop(held);
     let output = brisk(&["study", "concurrency", node, "--destroy-data", "--stream-size", "64k", "--runs", "1"])
         .args(["--streams", "2", "--save", "--profiles"])
         .arg(profiles.path())
@@ -402,6 +416,45 @@ fn a_loop_device_of_a_device_keeps_it_from_being_measured() {
     assert_eq!(output.status.code(), Some(2));
     let name = above.node.trim_start_matches("/dev/");
     assert!(stderr(&output).contains(&format!("is in use (under {name})")), "{}", stderr(&output));
+}
+
+/// A loop device over a file in memory: a disk of its own, as it stands on no other.
+fn in_memory(size_mib: u64) -> Option<Loop> {
+    available(&[Capability::Root, Capability::Loop, Capability::Shm, Capability::Program("losetup")])?;
+    let dir = tempfile::tempdir_in("/dev/shm").expect("a directory");
+    std::fs::File::create(dir.path().join("image")).expect("made").set_len(size_mib << 20).expect("free space");
+    let output = Command::new("losetup").args(["--find", "--show"]).arg(dir.path().join("image")).output();
+    let node = String::from_utf8(output.expect("losetup runs").stdout).expect("UTF-8").trim().to_owned();
+    Some(Loop { node, mounted: None, _dir: dir })
+}
+
+#[test]
+fn a_btrfs_on_two_devices_is_measured_as_such_and_neither_is_overwritten() {
+    let Some(_) = available(&[Capability::Mount, Capability::Program("mkfs.btrfs")]) else { return };
+    let (Some(mut a), Some(b)) = (in_memory(256), in_memory(256)) else { return };
+    let ran = |command: &mut Command| command.output().is_ok_and(|output| output.status.success());
+    let point = a._dir.path().join("mnt");
+    std::fs::create_dir(&point).expect("made");
+    assert!(ran(Command::new("mkfs.btrfs").args(["-q", "-f", "-d", "raid0", "-m", "raid1", &a.node, &b.node])));
+    if !ran(Command::new("mount").args(["-t", "btrfs", &a.node]).arg(&point)) {
+        return skip(Capability::Mount, "this kernel has no btrfs");
+    }
+    a.mounted = Some(point.clone());
+    let run_dir = tempfile::tempdir().expect("a directory");
+    let run = |args: &[&str]| brisk(args).env("BRISK_RUN_DIR", run_dir.path()).output().expect("brisk runs");
+    let at = point.to_str().expect("UTF-8");
+    for node in [&a.node, &b.node] {
+        let output = run(&["bench", node, "--destroy-data"]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains(&format!("is in use (mounted at {at})")), "{}", stderr(&output));
+        let check = run(&["tune", node, "--check", "--profiles", at]);
+        let said = String::from_utf8_lossy(&check.stdout).into_owned();
+        assert!(said.contains("together") && !said.contains("destroy"), "{said}");
+    }
+    let names = [&a.node, &b.node].map(|node| node.trim_start_matches("/dev/").to_owned());
+    let refused = run(&["study", "schedulers", at]);
+    assert!(stderr(&refused).contains("no single block device under"), "{}", stderr(&refused));
+    assert!(names.iter().all(|name| stderr(&refused).contains(name)), "{}", stderr(&refused));
 }
 
 #[test]

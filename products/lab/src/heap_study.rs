@@ -58,6 +58,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     header.warnings.retain(|warning| warning.code != "cpu_pressure");
     let environment = &mut header.environment;
     (environment.device, environment.file_system, environment.mount_options) = (None, None, None);
+    environment.disks.clear();
     let report = HeapStudyReport {
         header,
         table: HeapTable {

@@ -199,6 +199,7 @@ pub(crate) fn end(run: Run) -> Header {
 fn without_device(mut header: Header) -> Header {
     let environment = &mut header.environment;
     (environment.device, environment.file_system, environment.mount_options) = (None, None, None);
+    environment.disks.clear();
     header
 }
 

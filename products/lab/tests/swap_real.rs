@@ -105,7 +105,7 @@ fn devices_that_must_not_be_overwritten_are_refused() {
     let dir = lab.dir().join("mounted");
     std::fs::create_dir(&dir).expect("made");
     lab_guard::run("mount", &[&device, dir.to_str().expect("UTF-8")]);
-    refused(&["--on", &device, "--destroy-data"], "is in use (mounted on");
+    refused(&["--on", &device, "--destroy-data"], "is in use (mounted at");
     lab_guard::run("umount", &[dir.to_str().expect("UTF-8")]);
     lab_guard::run("e2fsck", &["-fn", &device]);
 }

@@ -100,8 +100,7 @@ fn with_search<T>(
     let common = &options.common;
     check(options)?;
     let place = Place::find(sense, &common.path, common.destroy_data)?;
-    let located = place.device.as_ref().ok_or_else(|| Error::NoDevice(place.path.clone()))?;
-    let disk = located.disk.name.clone();
+    let disk = place.sole()?.disk.name.clone();
     let offered = sense.block_queue(&disk)?.schedulers;
     let schedulers = chosen(&options.schedulers, &offered.available, &disk)?;
     // A slow card gets a smaller file instead of a search of half a minute.

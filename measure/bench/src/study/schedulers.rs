@@ -79,8 +79,7 @@ pub fn run(sense: &Sense, paths: &Paths, options: &Options, control: &Control<'_
     check_choices(options)?;
     // Checked before the first write: is there a queue, and is every scheduler known?
     let place = Place::find(sense, &common.path, common.destroy_data)?;
-    let located = place.device.as_ref().ok_or_else(|| Error::NoDevice(place.path.clone()))?;
-    let disk = located.disk.name.clone();
+    let disk = place.sole()?.disk.name.clone();
     let offered = sense.block_queue(&disk)?.schedulers.available;
     let schedulers = chosen(&options.schedulers, &offered, &disk)?;
     let bed = Testbed::prepare(sense, common, size_for("a mix", options.mix_bytes, 2)?, control)?;

@@ -49,6 +49,7 @@ fn report(read_us: f64, write_us: f64, parallel: f64, fsync_us: f64) -> BenchRep
                 file_system: None,
                 mount_options: None,
                 device: None,
+                disks: Vec::new(),
             },
             io_engine: None,
             seed: 0,

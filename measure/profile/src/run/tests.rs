@@ -137,6 +137,7 @@ fn the_guests_measurements_reach_the_host_unchanged() {
         file_system: None,
         mount_options: None,
         device: None,
+        disks: Vec::new(),
     };
     let header = Header {
         schema_version: brisk_results::SCHEMA_VERSION,

@@ -40,6 +40,8 @@ pub(crate) struct Facts {
     pub(crate) counted_devices: Known<Vec<String>>,
     /// Disks that queue requests, without loop devices.
     pub(crate) queues: Known<Vec<BlockQueue>>,
+    /// Names of those that are flash, or disks of a virtual machine.
+    pub(crate) flash: Known<Vec<String>>,
     pub(crate) home: Known<Home>,
     pub(crate) pressure_cpu: Known<()>,
     pub(crate) pressure_io: Known<()>,
@@ -93,6 +95,7 @@ impl Facts {
             memory: known(sense.mem_info()),
             counted_devices: known(sense.disk_stats().map(|disks| disks.into_iter().map(|disk| disk.name).collect())),
             queues: queues(sense),
+            flash: flash(sense),
             home: home(sense),
             pressure_cpu: known(sense.pressure(Resource::Cpu).map(drop)),
             pressure_io: known(sense.pressure(Resource::Io).map(drop)),
@@ -154,12 +157,23 @@ fn queues(sense: &Sense) -> Known<Vec<BlockQueue>> {
     Ok(queues)
 }
 
+fn flash(sense: &Sense) -> Known<Vec<String>> {
+    let mut names = Vec::new();
+    for queue in queues(sense)? {
+        let disk = known(sense.block_device(&queue.name))?;
+        if known(sense.medium(&disk))?.is_like_flash() {
+            names.push(queue.name);
+        }
+    }
+    Ok(names)
+}
+
 /// Where the data of the person lies: what `brisk bench` measures without a path.
 fn home(sense: &Sense) -> Known<Home> {
     let wanted = brisk_bench::environment::data_home(|name| std::env::var_os(name), |path| path.is_dir());
     let path = std::fs::canonicalize(&wanted).map_err(|error| format!("{}: {error}", wanted.display()))?;
     let mount = known(sense.mount_of(Path::new(&path)))?;
     let mount = mount.ok_or_else(|| format!("no mount holds {}: mount /proc of this root", path.display()))?;
-    let located = known(sense.block_device_of(mount.device))?;
-    Ok(Home { path, fs_type: mount.fs_type, disk: located.map(|located| located.disk.name) })
+    let stack = known(sense.storage())?.below_path(&path);
+    Ok(Home { path, fs_type: mount.fs_type, disk: stack.sole_disk().map(str::to_owned) })
 }

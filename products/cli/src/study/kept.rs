@@ -106,12 +106,6 @@ pub(super) fn load(file: &Path) -> anyhow::Result<Option<Profile>> {
 /// The device that was measured, in the words by which briskd will know it.
 fn described(measured: &Header, session: &Session) -> anyhow::Result<Device> {
     let name = &measured.environment.device.as_ref().context(UNNAMED)?.name;
-    let sense = session.sense();
-    let all = sense.block_devices()?;
-    let is_it = |disk: &&brisk_sense::BlockDevice| {
-        disk.name == *name || disk.partitions.iter().any(|partition| partition.name == *name)
-    };
-    let disk = all.iter().find(is_it).context(UNNAMED)?;
-    let mut described = devices::managed(&sense, &Devices::These(vec![disk.name.clone()]))?;
+    let mut described = devices::managed(&session.sense(), &Devices::These(vec![name.clone()]))?;
     described.pop().context(UNNAMED)
 }

@@ -200,20 +200,20 @@ fn planned(sense: &Sense, device: &Device, fleet: &Fleet, config: &Config, args:
         return Ok(tuned);
     }
     tuned.outcome = Outcome::ToCompare;
-    tuned.place = place_on(sense, &device.name)?;
+    match place_on(sense, &device.name)? {
+        Ok(place) => tuned.place = Some(place),
+        Err(why) => tuned.why = Some(format!("cannot be measured: {why}")),
+    }
     Ok(tuned)
 }
 
 /// A device by the names that submissions have: what `brisk submit` makes of a document about it.
 fn here(sense: &Sense, device: &Device) -> anyhow::Result<Here> {
-    let all = sense.block_devices()?;
-    let disk = all.iter().find(|disk| brisk_formats::device_name(&disk.name) == device.name);
+    let disk = sense.block_device(&brisk_formats::sysfs_name(&device.name));
     let disk = disk.with_context(|| format!("{} is gone", device.name))?;
-    let identity = sense.identity(disk)?;
+    let identity = sense.identity(&disk)?;
     let model = if identity.is_lab { Some(identity.model.as_str()) } else { disk.model.as_deref() };
-    let firmware = device.model_of_any_firmware().and_then(|model| device.model.strip_prefix(model));
-    let firmware = firmware.map(|rest| rest.trim_start_matches(", firmware "));
-    Ok(Here::of(&identity.kind, model, firmware, identity.is_lab, &submit::private_words()))
+    Ok(Here::of(&identity.kind, model, identity.firmware.as_deref(), identity.is_lab, &submit::private_words()))
 }
 
 /// Ends where the file has nothing for a device that was named, or for none at all.
@@ -237,7 +237,6 @@ fn measure(all: &mut [Tuned], signed: &Signed, config: &Config, args: &Args) -> 
     for one in all.iter_mut().filter(|one| one.outcome == Outcome::ToCompare) {
         let (Some(given), Some(place)) = (one.given.clone(), one.place.clone()) else {
             one.outcome = Outcome::Failed;
-            one.why = Some("no writable file system is mounted on it, so it is not measured".to_owned());
             code = ExitCode::from(1);
             continue;
         };
@@ -340,6 +339,7 @@ fn words(one: &Tuned) -> String {
     match one.outcome {
         Outcome::NoProfile => why.to_owned(),
         Outcome::Present => "settings found here before stay; --again compares those of the fleet".to_owned(),
+        Outcome::ToCompare if one.place.is_none() => why.to_owned(),
         Outcome::ToCompare => format!("would be compared here; {expected}"),
         Outcome::Kept => format!("the settings of the fleet are kept: {measured}; {expected}"),
         Outcome::Searched => {

@@ -148,6 +148,7 @@ pub(crate) fn header(lab: &Lab, seed: u64) -> Header {
             file_system: None,
             mount_options: None,
             device: None,
+            disks: Vec::new(),
         },
         io_engine: None,
         seed,

@@ -68,19 +68,18 @@ pub(super) fn prefetch(facts: &Facts, mut needs: Needs<'_>) {
     if needs.known(State::Degraded, "i/o pressure", &facts.pressure_io, waits).is_some() {
         needs.ok("i/o pressure", "the wait of launches for storage is counted");
     }
-    let Some(queues) = needs.known(State::Missing, "storage", &facts.queues, "apps are read from somewhere") else {
+    let Some(flash) = needs.known(State::Missing, "storage", &facts.flash, "apps are read from somewhere") else {
         return;
     };
-    let flash: Vec<&str> = queues.iter().filter(|queue| !queue.rotational).map(|queue| queue.name.as_str()).collect();
     if flash.is_empty() {
         needs.lacks(
             State::Degraded,
             "storage",
-            "all devices rotate",
-            "files on devices that rotate are left alone: they may have spun down",
+            "no device that is flash for certain",
+            "files on devices that may rotate are left alone: they may have spun down",
             "where a device is flash all the same: echo 0 >/sys/block/DEVICE/queue/rotational",
         );
     } else {
-        needs.ok("storage", format!("{} without rotation", flash.join(", ")));
+        needs.ok("storage", format!("{} may be read ahead", flash.join(", ")));
     }
 }

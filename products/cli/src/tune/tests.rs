@@ -1,0 +1,87 @@
+use std::fs;
+
+use crate::machine_tree::Machine;
+
+use super::*;
+
+const NVME: &str = "pci0000:00/nvme/nvme0";
+const OTHER_NVME: &str = "pci0000:00/nvme/nvme1";
+
+/// A directory of this machine that the made-up one has mounts in.
+struct Point(tempfile::TempDir);
+
+impl Point {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a directory"))
+    }
+
+    fn path(&self) -> PathBuf {
+        fs::canonicalize(self.0.path()).expect("there")
+    }
+
+    fn text(&self) -> String {
+        self.path().to_str().expect("UTF-8").to_owned()
+    }
+}
+
+/// Why the disk cannot be measured; never that it may be overwritten.
+fn why_not(machine: &Machine, disk: &str) -> String {
+    let why = place_on(&machine.sense(), disk).expect("a tree").expect_err("no place");
+    assert!(!why.contains("destroy"), "{why}");
+    why
+}
+
+#[test]
+fn a_disk_is_measured_where_a_volume_on_it_is_mounted() {
+    let point = Point::new();
+    // LVM on LUKS on a partition of an eMMC with its boot areas.
+    let machine = Machine::new()
+        .disk("platform/mmc0/mmc0:0001/block", "mmcblk0", &["mmcblk0p1", "mmcblk0p2"])
+        .disk("platform/mmc0/mmc0:0001/block/mmcblk0", "mmcblk0boot0", &[])
+        .stacked("dm-0", &["mmcblk0p2"])
+        .stacked("dm-1", &["dm-0"])
+        .mounts(&[("/dev/dm-1", &point.text(), "ext4", "rw,noatime")]);
+    assert_eq!(place_on(&machine.sense(), "mmcblk0").expect("a tree"), Ok(point.path()));
+}
+
+#[test]
+fn a_disk_in_any_use_is_never_to_be_overwritten() {
+    let (point, other) = (Point::new(), Point::new());
+    let two = || Machine::new().disk(NVME, "nvme0n1", &["nvme0n1p1"]).disk(OTHER_NVME, "nvme1n1", &[]);
+    let read_only = two().mounts(&[("/dev/nvme0n1p1", &point.text(), "squashfs", "ro")]);
+    let said = why_not(&read_only, "nvme0n1");
+    assert!(said.contains(&format!("mounted read-only at {}", point.text())), "{said}");
+
+    let machine = two().stacked("md0", &["nvme0n1p1", "nvme1n1"]).mounts(&[("/dev/md0", &point.text(), "ext4", "rw")]);
+    for disk in ["nvme0n1", "nvme1n1"] {
+        let said = why_not(&machine, disk);
+        assert!(said.contains("is on nvme0n1, nvme1n1 together"), "{said}");
+    }
+
+    let machine = two().with("sys/fs/btrfs/5e/devices/nvme0n1p1/x", "").with("sys/fs/btrfs/5e/devices/nvme1n1/x", "");
+    let machine = machine.mounts(&[("/dev/nvme0n1p1", &point.text(), "btrfs", "rw")]);
+    assert!(why_not(&machine, "nvme1n1").contains("together"));
+    // Mounted for another process alone.
+    assert!(why_not(&machine.mounts(&[]), "nvme1n1").contains("in use (part of a btrfs)"));
+
+    let said = why_not(&two().swaps(&["/dev/nvme1n1"]), "nvme1n1");
+    assert!(said.contains("in use (swap area /dev/nvme1n1)"), "{said}");
+
+    // Opened and not mounted.
+    let machine = two().stacked("dm-0", &["nvme1n1"]).set("dm-0", "dm/name", "luks-7");
+    assert!(why_not(&machine, "nvme1n1").contains("in use (under dm-0 (luks-7))"));
+
+    let machine = two().stacked("bcache0", &["nvme0n1p1", "nvme1n1"]);
+    let machine = machine.mounts(&[("/dev/bcache0", &other.text(), "xfs", "ro")]);
+    assert!(why_not(&machine, "nvme1n1").contains("mounted read-only at"));
+}
+
+#[test]
+fn a_disk_of_which_little_is_known_is_not_to_be_overwritten() {
+    let machine = Machine::new().disk(NVME, "nvme0n1", &["nvme0n1p1"]).disk(OTHER_NVME, "nvme1n1", &[]);
+    let said = why_not(&machine, "nvme0n1");
+    assert!(said.contains("mount one of its partitions (nvme0n1p1)"), "{said}");
+    // Its node is none, so that it cannot be opened exclusively.
+    let said = why_not(&machine, "nvme1n1");
+    assert!(said.contains("only root can see whether something else uses it"), "{said}");
+}
