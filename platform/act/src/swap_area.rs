@@ -302,8 +302,8 @@ fn parent(path: &Path) -> &Path {
 
 fn remove(path: &Path) -> Result<()> {
     match fs::remove_file(path) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(failed("remove", path)(source)),
-        _ => Ok(()),
+        Err(source) if matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(()),
+        removed => removed.map_err(failed("remove", path)),
     }
 }
 

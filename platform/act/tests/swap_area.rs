@@ -146,6 +146,10 @@ fn a_line_that_is_there_already_is_used_and_stays() {
     let table = format!("{} none swap defaults 0 0\n", path(&ground.file()).replace(' ', "\\040"));
     fs::write(&fstab, &table).expect("written");
     let areas = ground.areas(false);
+    fs::write(&fstab, table.replace("defaults", "sw,noauto")).expect("written");
+    let prepared = areas.check(ground.plan(MIB)).expect("possible");
+    assert!(matches!(prepared.at_boot(), AtBoot::Nothing { why } if why.contains("noauto")), "{prepared:?}");
+    fs::write(&fstab, &table).expect("written");
     let prepared = areas.check(ground.plan(MIB)).expect("possible");
     assert_eq!(prepared.at_boot(), &AtBoot::LineOfOthers { file: fstab.clone() });
     areas.set_up(&prepared, true).expect("made");

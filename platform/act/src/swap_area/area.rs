@@ -30,14 +30,14 @@ pub(super) fn check(area: &FlashArea) -> Result<()> {
             }
             directory(path)
         }
-        FlashArea::Partition { path } => claim(path).map(drop),
+        FlashArea::Partition { path } => claim(path, false).map(drop),
     }
 }
 
-/// Opens a device for writing, as nobody has it: neither mounted, nor swap, nor part of another device (O_EXCL of
-/// open(2)).
-fn claim(path: &Path) -> Result<File> {
-    let opened = File::options().read(true).write(true).custom_flags(libc::O_EXCL | libc::O_NONBLOCK).open(path);
+/// Opens a device that nothing uses: it is neither mounted, nor swap, nor part of another device (O_EXCL of open(2)).
+fn claim(path: &Path, for_writing: bool) -> Result<File> {
+    let flags = libc::O_EXCL | libc::O_NONBLOCK;
+    let opened = File::options().read(true).write(for_writing).custom_flags(flags).open(path);
     opened.map_err(|source| match source.raw_os_error() {
         Some(libc::EBUSY) => SwapAreaError::InUse { path: path.to_owned() },
         _ => failed("open", path)(source),
@@ -61,7 +61,7 @@ pub(super) fn make(area: &FlashArea, uuid: &str, before_mark: impl FnOnce() -> R
             File::open(dir).and_then(|dir| dir.sync_all()).map_err(failed("write", dir))
         }
         FlashArea::Partition { path } => {
-            drop(claim(path)?);
+            drop(claim(path, true)?);
             before_mark()?;
             format(path, uuid)
         }
@@ -142,7 +142,7 @@ pub(super) fn find(area: &FlashArea, uuid: &str) -> Result<PathBuf> {
 /// Takes the mark of an area from a device, which is switched off.
 pub(super) fn unmark(device: &Path, uuid: &str) -> Result<()> {
     use std::os::unix::fs::FileExt as _;
-    let file = claim(device)?;
+    let file = claim(device, true)?;
     let mut page = vec![0; rustix::param::page_size()];
     file.read_exact_at(&mut page, 0).map_err(failed("read", device))?;
     // It may have become another disk since it was found.

@@ -74,8 +74,10 @@ pub(super) fn choose(
         });
     }
     let file = places.fstab.clone();
-    if fstab_swaps(&fstab(&file)?).iter().any(|swap| is_for(&swap.spec, area)) {
-        return Ok(AtBoot::LineOfOthers { file });
+    if let Some(line) = fstab_swaps(&fstab(&file)?).into_iter().find(|swap| is_for(&swap.spec, area)) {
+        let is_skipped = line.options.split(',').any(|option| option == "noauto");
+        let why = || format!("{} has a line for the area already, with the option noauto", file.display());
+        return Ok(if is_skipped { AtBoot::Nothing { why: why() } } else { AtBoot::LineOfOthers { file } });
     }
     let mut in_place = None;
     let begun = Replacement::begin(&file).map(|begun| in_place = begun.in_place().map(|why| why.to_string()));

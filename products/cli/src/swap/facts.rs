@@ -105,20 +105,20 @@ impl Facts {
     }
 }
 
-/// Where a file can be made that can hold swap; the first of all where there is none.
+/// Where a file can be made that can hold swap.
 fn default_places(sense: &Sense) -> anyhow::Result<Vec<Place>> {
-    let all: Vec<_> = FILES.iter().filter_map(|path| Place::of(sense, Path::new(path)).ok()).collect();
-    let takes_files = |place: &&Place| match place {
-        Place::File { path, fs_type, .. } => {
-            let made = brisk_files::check_directory(path.parent().unwrap_or(path));
-            // Without the right to try it is not known.
-            let is_denied = made.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::EACCES));
-            FILE_SYSTEMS.contains(&fs_type.as_str()) && (made.is_ok() || is_denied)
+    let mut usable = Vec::new();
+    let mut others = Vec::new();
+    for path in FILES {
+        match Place::of(sense, Path::new(path)).and_then(|place| place.check().map(|()| place)) {
+            Ok(place) => usable.push(place),
+            Err(why) => others.push(format!("{path}: {why:#}")),
         }
-        Place::Partition { .. } => false,
-    };
-    let usable: Vec<_> = all.iter().filter(takes_files).cloned().collect();
-    if usable.is_empty() { Ok(vec![Place::of(sense, Path::new(FILES[0]))?]) } else { Ok(usable) }
+    }
+    if usable.is_empty() {
+        bail!("there is no place for a swap file; name a file elsewhere, or a partition. {}", others.join(". "));
+    }
+    Ok(usable)
 }
 
 impl Place {
@@ -161,28 +161,43 @@ impl Place {
         })
     }
 
+    /// Whether a file there can hold swap, and can be made.
+    fn check(&self) -> anyhow::Result<()> {
+        let Self::File { path, fs_type, .. } = self else { return Ok(()) };
+        if !FILE_SYSTEMS.contains(&fs_type.as_str()) {
+            bail!("files on {fs_type} cannot hold swap here");
+        }
+        match brisk_files::check_directory(path.parent().unwrap_or(path)) {
+            // Without the right to try it is not known.
+            Err(error) if error.raw_os_error() == Some(libc::EACCES) => Ok(()),
+            made => made.context("no file can be made there"),
+        }
+    }
+
     fn device(sense: &Sense, path: PathBuf) -> anyhow::Result<Self> {
         let whole = path.canonicalize().with_context(|| format!("cannot find {}", path.display()))?;
-        let (used_by, located) = match Measurable::find(sense, &whole, true) {
-            Ok(place) => (used_by(sense, &whole), place.device),
-            Err(Error::InUse { by, .. }) => (Some(by), None),
+        let unknown =
+            |used_by| Self::Partition { path: path.clone(), size_bytes: 0, used_by, content: Content::Unknown };
+        let located = match Measurable::find(sense, &whole, true) {
+            Ok(place) => place.device,
+            Err(Error::InUse { by, .. }) => return Ok(unknown(Some(by))),
             Err(error) => return Err(error.into()),
         };
-        let name = whole.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let sectors = std::fs::read_to_string(sense.path(format!("/sys/class/block/{name}/size")));
-        let sectors = sectors.with_context(|| format!("cannot read the size of {}", path.display()))?;
-        let sectors: u64 =
-            sectors.trim().parse().with_context(|| format!("cannot read the size of {}", path.display()))?;
-        let has_partitions = located.is_some_and(|at| at.partition.is_none() && !at.disk.partitions.is_empty());
+        let Some(located) = located else { return Ok(unknown(None)) };
+        let (name, size_bytes) = match &located.partition {
+            Some(partition) => (&partition.name, partition.size_bytes),
+            None => (&located.disk.name, located.disk.size_bytes),
+        };
+        let used_by = used_by(sense, name);
+        let has_partitions = located.partition.is_none() && !located.disk.partitions.is_empty();
         let content = if has_partitions { Content::Partitions } else { Content::of(&whole) };
-        Ok(Self::Partition { path, size_bytes: sectors.saturating_mul(512), used_by, content })
+        Ok(Self::Partition { path, size_bytes, used_by, content })
     }
 }
 
 /// Users of a device that are seen neither in the list of mounts nor in that of swap areas: devices on a partition, and
 /// file systems on several devices.
-fn used_by(sense: &Sense, device: &Path) -> Option<String> {
-    let name = device.file_name()?.to_string_lossy().into_owned();
+fn used_by(sense: &Sense, name: &str) -> Option<String> {
     let names = |path: String| {
         let entries = std::fs::read_dir(sense.path(path)).into_iter().flatten().flatten();
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect::<Vec<_>>()
@@ -191,7 +206,9 @@ fn used_by(sense: &Sense, device: &Path) -> Option<String> {
         return Some(format!("part of {holder}"));
     }
     let file_systems = names("/sys/fs/btrfs".to_owned());
-    let its = file_systems.into_iter().find(|id| names(format!("/sys/fs/btrfs/{id}/devices")).contains(&name))?;
+    let its = file_systems
+        .into_iter()
+        .find(|id| names(format!("/sys/fs/btrfs/{id}/devices")).iter().any(|one| one == name))?;
     Some(format!("one of the devices of the mounted btrfs file system {its}"))
 }
 
