@@ -277,14 +277,24 @@ impl SwapAreas {
     }
 
     /// Keeps other set-ups of this machine out until it is dropped: a lock on the directory of the record.
-    fn turn(&self) -> Result<File> {
+    fn turn(&self) -> Result<Turn> {
         let dir = parent(&self.places.record);
         let file = File::open(dir).map_err(failed("open", dir))?;
         match file.try_lock() {
-            Ok(()) => Ok(file),
+            Ok(()) => Ok(Turn(file)),
             Err(fs::TryLockError::WouldBlock) => Err(SwapAreaError::Busy),
             Err(fs::TryLockError::Error(source)) => Err(failed("lock", dir)(source)),
         }
+    }
+}
+
+/// The right to make and remove areas.
+struct Turn(File);
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        // Not only closed: a program that another thread starts has the file too, until it runs.
+        let _ = self.0.unlock();
     }
 }
 

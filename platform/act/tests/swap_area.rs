@@ -491,3 +491,25 @@ fn compressed_memory_is_on_before_the_flash_and_gone_after_undo() {
     assert!(!device.exists() && all().iter().all(|area| area.path != device));
     assert_eq!(ground.files(), <[PathBuf; 0]>::default());
 }
+
+#[test]
+fn two_commands_at_once_do_not_meet() {
+    requires!(Root, Mount, Loop, Program("mkfs.ext4"), Program("mkswap"));
+    let ground = Ground::new();
+    let areas = ground.areas(true);
+    let prepared = areas.check(ground.plan(MIB)).expect("possible");
+    let lib = ground.dir.path().join("lib");
+    fs::create_dir(&lib).expect("a directory");
+    let other = fs::File::open(&lib).expect("opened");
+    other.lock().expect("locked");
+    assert!(matches!(areas.set_up(&prepared, true), Err(SwapAreaError::Busy)));
+    assert_eq!(ground.files(), <[PathBuf; 0]>::default());
+    other.unlock().expect("unlocked");
+    areas.set_up(&prepared, true).expect("made");
+    // One that was checked before the other was made.
+    assert!(matches!(areas.set_up(&prepared, true), Err(SwapAreaError::AlreadySetUp { .. })));
+    other.lock().expect("locked");
+    assert!(matches!(areas.undo(), Err(SwapAreaError::Busy)) && ground.file().exists());
+    other.unlock().expect("unlocked");
+    undo_all(&areas);
+}
