@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 
 pub use boot::AtBoot;
 pub use error::{LeftArea, SwapAreaError};
-use record::{Record, Zram};
+use record::{Mark, Record, Zram};
 pub use undo::Undone;
 
 type Result<T> = std::result::Result<T, SwapAreaError>;
@@ -152,15 +152,24 @@ impl SwapAreas {
         Ok(record::load(&self.places.record)?.and_then(|record| record.plan()))
     }
 
+    /// Refuses a second set-up.
+    ///
+    /// # Errors
+    /// When something is set up, or the record cannot be read or understood.
+    pub fn check_none(&self) -> Result<()> {
+        match record::load(&self.places.record)? {
+            Some(_) => Err(SwapAreaError::AlreadySetUp { record: self.places.record.clone() }),
+            None => Ok(()),
+        }
+    }
+
     /// Examines whether a set-up is possible, without making anything: by trying, not by mode bits.
     ///
     /// # Errors
     /// When something is set up already, the file exists, the device is in use, or its directory or that of the record
     /// cannot be written.
     pub fn check(&self, plan: SwapPlan) -> Result<Prepared> {
-        if record::load(&self.places.record)?.is_some() {
-            return Err(SwapAreaError::AlreadySetUp { record: self.places.record.clone() });
-        }
+        self.check_none()?;
         let mut unchecked = Vec::new();
         let may_be_unknown = !rustix::process::geteuid().is_root();
         let mut tried = |path: &Path, tried: Result<()>| match tried {
@@ -170,7 +179,8 @@ impl SwapAreas {
             }
             tried => tried,
         };
-        tried(&self.places.record, directory(&self.places.record))?;
+        let record = &self.places.record;
+        tried(record, directory(record).map_err(|(dir, source)| SwapAreaError::NoRecord { dir, source }))?;
         tried(plan.area.path(), area::check(&plan.area))?;
         let at_boot = boot::choose(&self.places, &plan.area, &mut tried)?;
         Ok(Prepared { plan, at_boot, unchecked })
@@ -189,9 +199,7 @@ impl SwapAreas {
         }
         let made_dir = record::make_directory(&self.places.record)?;
         let _turn = self.turn()?;
-        if record::load(&self.places.record)?.is_some() {
-            return Err(SwapAreaError::AlreadySetUp { record: self.places.record.clone() });
-        }
+        self.check_none()?;
         let mut record = Record::new(plan, at_boot.clone(), made_dir)?;
         let made = self.save(&record).and_then(|()| self.make(&mut record, plan, later));
         let Err(failure) = made else { return Ok(()) };
@@ -201,13 +209,12 @@ impl SwapAreas {
 
     fn make(&self, record: &mut Record, plan: &SwapPlan, later: bool) -> Result<()> {
         let uuid = record.uuid.clone();
-        let made = area::make(&plan.area, &uuid, || {
-            record.is_marked = true;
+        area::make(&plan.area, &uuid, || {
+            record.mark = Mark::Begun;
             self.save(record)
-        });
-        // What bears no mark although the device is the same one has nothing to be removed.
-        record.is_marked = made.is_ok() || area::find(&plan.area, &uuid).is_ok();
-        made?;
+        })?;
+        record.mark = Mark::Made;
+        self.save(record)?;
         boot::add(&self.places, record)?;
         if later { Ok(()) } else { self.start_recorded(record) }
     }
@@ -299,10 +306,15 @@ impl Drop for Turn {
 }
 
 /// Whether a file can be made at `path`, in a directory that is there or can be made.
-fn directory(path: &Path) -> Result<()> {
+fn directory(path: &Path) -> std::result::Result<(), (PathBuf, io::Error)> {
     let dir = parent(path);
     let there = dir.ancestors().find(|dir| dir.is_dir()).unwrap_or(dir);
-    brisk_files::check_directory(there).map_err(failed("make a file in", there))
+    brisk_files::check_directory(there).map_err(|source| (there.to_owned(), source))
+}
+
+/// The same, as an error of the file.
+fn takes_file(path: &Path) -> Result<()> {
+    directory(path).map_err(|(dir, source)| failed("make a file in", &dir)(source))
 }
 
 /// The directory of a file.

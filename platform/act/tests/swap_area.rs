@@ -406,7 +406,7 @@ fn where_the_record_cannot_be_written_nothing_is_made() {
     let places = SwapPlaces { record: lib.join("lib/brisk/swap.json"), ..ground.places(true) };
     let Some(_immutable) = Immutable::set(&lib) else { return };
     let refused = SwapAreas::new(places).check(ground.plan(MIB));
-    assert!(matches!(&refused, Err(SwapAreaError::File { path, .. }) if *path == lib), "{refused:?}");
+    assert!(matches!(&refused, Err(SwapAreaError::NoRecord { dir, .. }) if *dir == lib), "{refused:?}");
     assert_eq!(ground.files(), <[PathBuf; 0]>::default());
 }
 

@@ -23,11 +23,13 @@ use plan::{Wishes, plan};
 /// Runs `brisk swap setup`. A dry run ends where the other begins to make something.
 pub(crate) fn set_up(args: &Setup) -> anyhow::Result<ExitCode> {
     args.json.check(&[])?;
+    let areas = areas()?;
+    // Before what depends on sizes: areas that are on are one's own.
+    areas.check_none()?;
     let sense = Sense::default();
     let facts = Facts::read(&sense, args.path.as_deref())?;
     let wishes =
         Wishes { size_bytes: args.size, zram_bytes: args.zram, destroy_data: args.destroy_data, dry_run: args.dry_run };
-    let areas = areas()?;
     let prepared = areas.check(plan(&facts, &wishes)?)?;
     if !args.dry_run {
         if !args.yes {

@@ -120,7 +120,10 @@ printf '\\125\\252' | dd of=$d bs=1 seek=510 status=none; sync; try --destroy-da
         "mkdir -p $T/ro; mount --bind $T/ro $T/ro; mount -o remount,bind,ro $T/ro; try $T/ro/swap",
         "Read-only file system",
     );
-    check("mount -o remount,ro /var/lib/brisk; try $T/new", "/var/lib/brisk: Read-only file system");
+    check(
+        "mount -o remount,ro /var/lib/brisk; try $T/new",
+        "can be kept in /var/lib/brisk, and without one nothing could be undone",
+    );
 }
 
 #[test]
@@ -174,4 +177,37 @@ umount $T/place
     let json: serde_json::Value =
         serde_json::from_slice(&fs::read(dir.path().join("left.json")).expect("JSON")).expect("JSON");
     assert!(json["left"][0]["by_hand"].as_str().is_some_and(|text| text.contains("fstab")), "{json}");
+}
+
+#[test]
+fn a_set_up_that_is_killed_or_fails_late_is_taken_back() {
+    requires!(Root, Mount, Loop, Program("unshare"), Program("mkfs.ext4"), Program("mkswap"));
+    let dir = ground();
+    // In place of mkswap: one that ends brisk before its work, or after it.
+    let script = r#"
+mkdir $T/place $T/bin; truncate -s 64M $T/image; mkfs.ext4 -q -F $T/image; mount -o loop $T/image $T/place
+mkdir $T/etc; printf '# caf\351' >$T/etc/fstab; cp $T/etc/fstab $T/fstab; mount --bind $T/etc /etc; mount -t tmpfs none /run
+truncate -s 32M $T/disk; d=$(losetup --find --show $T/disk); mkswap=$(command -v mkswap)
+for work in true "$mkswap"; do
+    printf '#!/bin/sh\n%s "$@"\nkill -9 $PPID\n' "$work" >$T/bin/mkswap; chmod +x $T/bin/mkswap
+    for where in $T/place/swap $d; do
+        size='--size 1MiB'; test $where != $d || size=--destroy-data
+        PATH=$T/bin:$PATH $BRISK swap setup --yes --later --zram 0 $size $where && exit 3
+        test -e /var/lib/brisk/swap.json
+        $BRISK swap undo
+        test ! -e /var/lib/brisk/swap.json -a ! -e $T/place/swap -a ! -e $T/place/swap.unfinished
+        cmp $T/fstab /etc/fstab; blkid -p $d && exit 4 || true
+    done
+done
+umount /etc; mount -t tmpfs -o size=8k none /etc; cp $T/fstab /etc/fstab; cat /dev/zero >/etc/full 2>/dev/null || true
+$BRISK swap setup --yes --later --zram 0 --size 1MiB $T/place/swap && exit 5
+test ! -e /var/lib/brisk/swap.json -a ! -e $T/place/swap
+cmp $T/fstab /etc/fstab
+umount $T/place; losetup -d $d
+"#;
+    let output = run(dir.path(), script);
+    let said = said(&output);
+    assert!(output.status.success(), "{said}");
+    assert_eq!(said.matches("is off and removed").count(), 4, "{said}");
+    assert!(said.contains("cannot write /etc/fstab: No space left on device"), "{said}");
 }

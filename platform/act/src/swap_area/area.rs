@@ -9,7 +9,7 @@ use brisk_formats::parse_swap_uuid;
 use rustix::fs::{CWD, FallocateFlags, RenameFlags, fallocate, renameat_with};
 use rustix::io::Errno;
 
-use super::{FlashArea, Result, SwapAreaError, directory, failed, parent};
+use super::{FlashArea, Result, SwapAreaError, failed, parent, takes_file};
 
 /// Links to devices by the UUIDs of what is on them.
 const BY_UUID: &str = "/dev/disk/by-uuid";
@@ -28,7 +28,7 @@ pub(super) fn check(area: &FlashArea) -> Result<()> {
                     return Err(SwapAreaError::Exists { path: path.clone() });
                 }
             }
-            directory(path)
+            takes_file(path)
         }
         FlashArea::Partition { path } => claim(path, false).map(drop),
     }

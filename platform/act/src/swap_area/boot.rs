@@ -12,7 +12,7 @@ use brisk_formats::{add_fstab_swap, fstab_swaps, remove_fstab_swap};
 use serde::{Deserialize, Serialize};
 
 use super::record::Record;
-use super::{FLASH_PRIORITY, FlashArea, Result, SwapAreaError, SwapPlaces, directory, failed, parent, record, remove};
+use super::{FLASH_PRIORITY, FlashArea, Result, SwapAreaError, SwapPlaces, failed, parent, record, remove, takes_file};
 
 const UNIT: &str = "brisk-swap.service";
 /// The first line of the unit, by which it is known.
@@ -67,7 +67,7 @@ pub(super) fn choose(
         if fs::symlink_metadata(&unit).is_ok() && !is_ours(&unit) {
             return Err(SwapAreaError::OthersUnit { path: unit });
         }
-        let writable = directory(&unit).and_then(|()| directory(&link));
+        let writable = takes_file(&unit).and_then(|()| takes_file(&link));
         return Ok(match tried(&unit, writable) {
             Ok(()) => AtBoot::Unit { file: unit, made_dirs: Vec::new() },
             Err(error) => nothing(&error),

@@ -24,6 +24,14 @@ pub enum SwapAreaError {
     /// Two commands at once.
     #[error("another 'brisk swap' is at work: try again when it has ended")]
     Busy,
+    /// The set-up could not be undone.
+    #[error("no record of the set-up can be kept in {}, and without one nothing could be undone: make it writable", .dir.display())]
+    NoRecord {
+        /// Where it would be.
+        dir: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// The file is there already.
     #[error("{} exists already and is left as it is: name another file, or remove it", .path.display())]
     Exists {
@@ -100,7 +108,12 @@ pub enum SwapAreaError {
         why: String,
     },
     /// The kernel did not take the area.
-    #[error("the kernel does not switch {} on (is its file system one that can hold swap?)", .path.display())]
+    #[error(
+        "the kernel does not switch {} on ({})",
+        .path.display(),
+        if .source.raw_os_error() == Some(libc::EPERM) { "that takes the right CAP_SYS_ADMIN, which a container may lack" }
+        else { "is its file system one that can hold swap?" }
+    )]
     NotOn {
         /// The file or device.
         path: PathBuf,
@@ -171,7 +184,8 @@ impl SwapAreaError {
     /// Whether another user could know more.
     pub(super) fn is_denied(&self) -> bool {
         // What no user may do has other errors: EPERM, EROFS, or words without a number.
-        matches!(self, Self::File { source, .. } if source.raw_os_error() == Some(libc::EACCES))
+        let (Self::File { source, .. } | Self::NoRecord { source, .. }) = self else { return false };
+        source.raw_os_error() == Some(libc::EACCES)
     }
 
     /// The same for the file that the user named, where it is about the one that is made for it.

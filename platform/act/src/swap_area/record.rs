@@ -17,8 +17,8 @@ pub(super) struct Record {
     schema_version: u32,
     /// Of the area on flash, by which it is known whatever the kernel calls its disk.
     pub(super) uuid: String,
-    /// Whether the area may bear it already.
-    pub(super) is_marked: bool,
+    /// Whether the area bears it.
+    pub(super) mark: Mark,
     /// The area on flash.
     pub(super) area: Option<FlashArea>,
     /// Where the file system of a file is mounted.
@@ -33,6 +33,18 @@ pub(super) struct Record {
     made_dir: Option<PathBuf>,
 }
 
+/// How far the area was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Mark {
+    /// It bears no UUID of brisk.
+    None,
+    /// It may bear it: the set-up failed or was interrupted there.
+    Begun,
+    /// It bears it.
+    Made,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Zram {
     pub(super) number: u32,
@@ -44,7 +56,7 @@ impl Record {
         Ok(Self {
             schema_version: VERSION,
             uuid: new_uuid()?,
-            is_marked: false,
+            mark: Mark::None,
             area: Some(plan.area.clone()),
             mounted_at: match &plan.area {
                 FlashArea::File { path, .. } => mount_point(path),

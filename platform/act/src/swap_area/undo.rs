@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::record::Record;
+use super::record::{Mark, Record};
 use super::{FlashArea, LeftArea, Result, SwapAreaError, SwapAreas, SwapPlan, area, boot, kernel, record, remove};
 
 /// What an undo did.
@@ -68,10 +68,11 @@ fn remove_flash(area: &FlashArea, record: &Record) -> Result<()> {
     if let FlashArea::File { path, .. } = area {
         remove(&area::unfinished(path))?;
     }
-    if !record.is_marked {
+    if record.mark == Mark::None {
         return Ok(());
     }
     let found = match area::find(area, &record.uuid) {
+        Err(SwapAreaError::NotFound { .. }) if record.mark == Mark::Begun => return Ok(()),
         // The file was removed by hand.
         Err(SwapAreaError::NotFound { is_another: false, path, .. }) if matches!(area, FlashArea::File { .. }) => {
             if !record::is_mounted(record, &path) {
