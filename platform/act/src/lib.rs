@@ -46,5 +46,8 @@ pub use paths::Paths;
 pub use pending::{Living, Restored, restore_all};
 pub use queue::BlockQueue;
 pub use run_dir::make_run_dir;
-pub use swap_area::{FLASH_PRIORITY, FlashArea, SwapAreaError, SwapAreas, SwapPlaces, SwapPlan, ZRAM_PRIORITY};
+pub use swap_area::{
+    AtBoot, FLASH_PRIORITY, FlashArea, LeftArea, Prepared, SwapAreaError, SwapAreas, SwapPlaces, SwapPlan, Undone,
+    ZRAM_PRIORITY,
+};
 pub use undo::{DamagedJournal, Left, Report, damaged_journals, restore_leftovers};

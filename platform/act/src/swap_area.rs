@@ -1,25 +1,33 @@
-//! Swap areas that stay until they are undone: a file or a partition on flash, compressed memory (zram) before it, and a unit of systemd, or a
-//! line of fstab, that switches them on after a restart.
+//! Swap areas that stay until they are undone: a file or a partition on flash, compressed memory (zram) before it, and
+//! a unit of systemd, or a line of fstab, that switches them on after a restart.
 //!
-//! What is made is on disk in a record before it is made, so that an interrupted set-up is undone like a complete one. The number of
-//! a zram device holds until the next restart only, and is recorded with the kernel's boot id. Compressed memory is filled first
-//! ([`ZRAM_PRIORITY`] above [`FLASH_PRIORITY`]); areas of others stay as they are.
+//! [`SwapAreas::check`] finds out what stands against a set-up, and gives the [`Prepared`] one: a dry run ends there,
+//! so that it says what a set-up would. What is made is on disk in a record before it is made, so that an interrupted
+//! set-up is undone like a complete one. An area has a UUID of its own, and nothing is switched off, removed or
+//! overwritten that does not bear it: names of devices move. The number of a zram device holds until the next restart
+//! only, and is recorded with the kernel's boot id. Compressed memory is filled first ([`ZRAM_PRIORITY`] above
+//! [`FLASH_PRIORITY`]); areas of others stay as they are.
 //!
-//! Properties: `what_is_made_is_undone`; `a_set_up_that_fails_leaves_nothing`; `a_file_that_is_there_is_not_touched`.
+//! Properties: `what_is_made_is_undone`; `a_set_up_that_fails_leaves_nothing`; `a_file_that_is_there_is_not_touched`;
+//! `an_undo_goes_on_after_a_step_that_fails`; `a_disk_that_has_the_name_now_is_left_alone`.
 
+mod area;
 mod boot;
 mod error;
 mod kernel;
+mod record;
+mod undo;
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FallocateFlags, fallocate};
 use serde::{Deserialize, Serialize};
 
-pub use error::SwapAreaError;
+pub use boot::AtBoot;
+pub use error::{LeftArea, SwapAreaError};
+use record::{Mark, Record, Zram};
+pub use undo::Undone;
 
 type Result<T> = std::result::Result<T, SwapAreaError>;
 
@@ -79,7 +87,7 @@ pub enum FlashArea {
     },
     /// A partition, whose content is lost.
     Partition {
-        /// Its device node.
+        /// Its device node, or a link to it that stays when kernel names move.
         path: PathBuf,
     },
 }
@@ -94,21 +102,33 @@ impl FlashArea {
     }
 }
 
-/// What was made, as it is recorded.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Record {
-    schema_version: u32,
-    #[serde(flatten)]
+/// A set-up that nothing stands against, as far as can be found out without making it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prepared {
     plan: SwapPlan,
-    /// The zram device, and the boot in which it has that number.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    zram: Option<Zram>,
+    at_boot: AtBoot,
+    /// Checks that this user has no right to make.
+    unchecked: Vec<PathBuf>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Zram {
-    number: u32,
-    boot_id: String,
+impl Prepared {
+    /// What will be made.
+    #[must_use]
+    pub fn plan(&self) -> &SwapPlan {
+        &self.plan
+    }
+
+    /// What will switch the areas on after a restart.
+    #[must_use]
+    pub fn at_boot(&self) -> &AtBoot {
+        &self.at_boot
+    }
+
+    /// Devices and directories that only root can examine.
+    #[must_use]
+    pub fn unchecked(&self) -> &[PathBuf] {
+        &self.unchecked
+    }
 }
 
 /// Swap areas of brisk.
@@ -129,48 +149,97 @@ impl SwapAreas {
     /// # Errors
     /// When the record cannot be read or understood.
     pub fn made(&self) -> Result<Option<SwapPlan>> {
-        Ok(self.load()?.map(|record| record.plan))
+        Ok(record::load(&self.places.record)?.and_then(|record| record.plan()))
     }
 
-    /// Makes the areas, and what switches them on after a restart; switches them on at once unless `later`. A failure leaves nothing.
+    /// Refuses a second set-up.
     ///
     /// # Errors
-    /// When something is set up already, the file exists, the file system has no room, or the kernel refuses an area.
-    pub fn set_up(&self, plan: &SwapPlan, later: bool) -> Result<()> {
-        if self.load()?.is_some() {
-            return Err(SwapAreaError::AlreadySetUp { record: self.places.record.clone() });
+    /// When something is set up, or the record cannot be read or understood.
+    pub fn check_none(&self) -> Result<()> {
+        match record::load(&self.places.record)? {
+            Some(_) => Err(SwapAreaError::AlreadySetUp { record: self.places.record.clone() }),
+            None => Ok(()),
         }
-        if let FlashArea::File { path, .. } = &plan.area
-            && fs::symlink_metadata(path).is_ok()
-        {
-            return Err(SwapAreaError::Exists { path: path.clone() });
+    }
+
+    /// Examines whether a set-up is possible, without making anything: by trying, not by mode bits.
+    ///
+    /// # Errors
+    /// When something is set up already, the file exists, the device is in use, or its directory or that of the record
+    /// cannot be written.
+    pub fn check(&self, plan: SwapPlan) -> Result<Prepared> {
+        self.check_none()?;
+        let mut unchecked = Vec::new();
+        let may_be_unknown = !rustix::process::geteuid().is_root();
+        let mut tried = |path: &Path, tried: Result<()>| match tried {
+            Err(error) if may_be_unknown && error.is_denied() => {
+                unchecked.push(path.to_owned());
+                Ok(())
+            }
+            tried => tried,
+        };
+        let record = &self.places.record;
+        tried(record, directory(record).map_err(|(dir, source)| SwapAreaError::NoRecord { dir, source }))?;
+        tried(plan.area.path(), area::check(&plan.area))?;
+        let at_boot = boot::choose(&self.places, &plan.area, &mut tried)?;
+        Ok(Prepared { plan, at_boot, unchecked })
+    }
+
+    /// Makes the areas, and what switches them on after a restart; switches them on at once unless `later`. A failure
+    /// leaves nothing.
+    ///
+    /// # Errors
+    /// When something was set up since the check, the file system has no room, or the kernel refuses an area; with what
+    /// could not be removed again, which stays recorded.
+    pub fn set_up(&self, prepared: &Prepared, later: bool) -> Result<()> {
+        let Prepared { plan, at_boot, .. } = prepared;
+        if later && let AtBoot::Nothing { why } = at_boot {
+            return Err(SwapAreaError::NeverOn { why: why.clone() });
         }
-        self.save(&Record { schema_version: 1, plan: plan.clone(), zram: None })?;
-        let made = make(&plan.area)
-            .and_then(|()| boot::add(&self.places, &plan.area))
-            .and_then(|()| if later { Ok(()) } else { self.start() });
-        // The failure is what the caller has to know; what cannot be removed stays recorded.
-        match &made {
-            Ok(()) => {}
-            // Another program has made it since the check.
-            Err(SwapAreaError::Exists { .. }) => drop(remove(&self.places.record)),
-            Err(_) => drop(self.undo()),
-        }
-        made
+        let made_dir = record::make_directory(&self.places.record)?;
+        let _turn = self.turn()?;
+        self.check_none()?;
+        let mut record = Record::new(plan, at_boot.clone(), made_dir)?;
+        let made = self.save(&record).and_then(|()| self.make(&mut record, plan, later));
+        let Err(failure) = made else { return Ok(()) };
+        let left = self.undo_recorded(record).left;
+        if left.is_empty() { Err(failure) } else { Err(SwapAreaError::Incomplete { failure: Box::new(failure), left }) }
+    }
+
+    fn make(&self, record: &mut Record, plan: &SwapPlan, later: bool) -> Result<()> {
+        let uuid = record.uuid.clone();
+        area::make(&plan.area, &uuid, || {
+            record.mark = Mark::Begun;
+            self.save(record)
+        })?;
+        record.mark = Mark::Made;
+        self.save(record)?;
+        boot::add(&self.places, record)?;
+        if later { Ok(()) } else { self.start_recorded(record) }
     }
 
     /// Switches on what was set up and is not on, such as after a restart.
     ///
     /// # Errors
-    /// When nothing is set up, or the kernel refuses an area; the others are on.
+    /// When nothing is set up, its disk is not there, or the kernel refuses an area; the others are on.
     pub fn start(&self) -> Result<()> {
-        let mut record = self.load()?.ok_or_else(|| self.nothing())?;
-        let zram = match record.plan.zram_bytes {
-            Some(size_bytes) => self.start_zram(&mut record, size_bytes),
+        let mut record = self.recorded()?;
+        let _turn = self.turn()?;
+        self.start_recorded(&mut record)
+    }
+
+    fn start_recorded(&self, record: &mut Record) -> Result<()> {
+        let zram = match record.zram_bytes {
+            Some(size_bytes) => self.start_zram(record, size_bytes),
             None => Ok(()),
         };
-        let area = record.plan.area.path();
-        let flash = if kernel::is_on(area)? { Ok(()) } else { kernel::switch_on(area, FLASH_PRIORITY) };
+        let flash = match &record.area {
+            Some(area) => area::find(area, &record.uuid).and_then(|found| {
+                if kernel::is_on(&found)? { Ok(()) } else { kernel::switch_on(&found, FLASH_PRIORITY) }
+            }),
+            None => Ok(()),
+        };
         zram.and(flash)
     }
 
@@ -190,108 +259,74 @@ impl SwapAreas {
             return Ok(());
         }
         kernel::size_zram(number, size_bytes)?;
-        format(&device)?;
+        area::format(&device, &record.zram_uuid)?;
         kernel::switch_on(&device, ZRAM_PRIORITY)
     }
 
-    /// Switches all areas off, and removes what was made; gives what was set up. Pages in the areas are read back first.
+    /// Switches all areas off, and removes what was made, step by step: what cannot be removed is named, stays
+    /// recorded, and the other steps are made. Pages in the areas are read back first.
     ///
     /// # Errors
-    /// When nothing is set up, memory does not suffice for what is in an area, or something cannot be removed: that stays recorded.
-    pub fn undo(&self) -> Result<SwapPlan> {
-        let record = self.load()?.ok_or_else(|| self.nothing())?;
-        let area = record.plan.area.path();
-        // Nothing is removed as long as an area is on.
-        if kernel::is_on(area)? {
-            kernel::switch_off(area)?;
-        }
-        if let Some(zram) = record.zram.as_ref()
-            && kernel::boot_id().is_ok_and(|boot_id| boot_id == zram.boot_id)
-        {
-            kernel::remove_zram(zram.number)?;
-        }
-        boot::remove_all(&self.places, &record.plan.area)?;
-        if let FlashArea::File { path, .. } = &record.plan.area {
-            remove(path)?;
-        }
-        remove(&self.places.record)?;
-        Ok(record.plan)
+    /// When nothing is set up, the record cannot be understood, or another set-up is at work.
+    pub fn undo(&self) -> Result<Undone> {
+        let record = self.recorded()?;
+        let _turn = self.turn()?;
+        Ok(self.undo_recorded(record))
     }
 
-    fn nothing(&self) -> SwapAreaError {
-        SwapAreaError::NothingSetUp { record: self.places.record.clone() }
-    }
-
-    fn load(&self) -> Result<Option<Record>> {
-        let path = &self.places.record;
-        match fs::read(path) {
-            Ok(bytes) => serde_json::from_slice(&bytes)
-                .map(Some)
-                .map_err(|source| SwapAreaError::Damaged { path: path.clone(), source }),
-            Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(failed("read", path)(source)),
-        }
+    fn recorded(&self) -> Result<Record> {
+        let nothing = || SwapAreaError::NothingSetUp { record: self.places.record.clone() };
+        record::load(&self.places.record)?.ok_or_else(nothing)
     }
 
     fn save(&self, record: &Record) -> Result<()> {
-        let path = &self.places.record;
-        if let Some(dir) = path.parent() {
-            fs::create_dir_all(dir).map_err(failed("make", dir))?;
+        record::save(&self.places.record, record)
+    }
+
+    /// Keeps other set-ups of this machine out until it is dropped: a lock on the directory of the record.
+    fn turn(&self) -> Result<Turn> {
+        let dir = parent(&self.places.record);
+        let file = File::open(dir).map_err(failed("open", dir))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Turn(file)),
+            Err(fs::TryLockError::WouldBlock) => Err(SwapAreaError::Busy),
+            Err(fs::TryLockError::Error(source)) => Err(failed("lock", dir)(source)),
         }
-        let text = serde_json::to_string_pretty(record).map_err(io::Error::from).map_err(failed("write", path))?;
-        write_whole(path, &(text + "\n"))
     }
 }
 
-/// Makes the area on flash, switched off.
-fn make(area: &FlashArea) -> Result<()> {
-    let path = area.path();
-    if let FlashArea::File { size_bytes, .. } = area {
-        let file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-        let file = file.map_err(|source| match source.kind() {
-            io::ErrorKind::AlreadyExists => SwapAreaError::Exists { path: path.to_owned() },
-            _ => failed("make", path)(source),
-        })?;
-        fallocate(&file, FallocateFlags::empty(), 0, *size_bytes).map_err(|errno| match errno {
-            rustix::io::Errno::NOSPC => SwapAreaError::NoRoom { path: path.to_owned(), size_bytes: *size_bytes },
-            _ => failed("allocate blocks for", path)(errno.into()),
-        })?;
-        file.sync_all().map_err(failed("write", path))?;
+/// The right to make and remove areas.
+struct Turn(File);
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        // Not only closed: a program that another thread starts has the file too, until it runs.
+        let _ = self.0.unlock();
     }
-    format(path)
 }
 
-/// Writes the header of an area.
-fn format(path: &Path) -> Result<()> {
-    let made = std::process::Command::new("mkswap").arg("--quiet").arg(path).output();
-    let made = made.map_err(|source| SwapAreaError::NoProgram { name: "mkswap", source })?;
-    if made.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&made.stderr);
-    let why = said.lines().next_back().unwrap_or("mkswap gave no reason").to_owned();
-    Err(SwapAreaError::NotFormatted { path: path.to_owned(), why })
+/// Whether a file can be made at `path`, in a directory that is there or can be made.
+fn directory(path: &Path) -> std::result::Result<(), (PathBuf, io::Error)> {
+    let dir = parent(path);
+    let there = dir.ancestors().find(|dir| dir.is_dir()).unwrap_or(dir);
+    brisk_files::check_directory(there).map_err(|source| (there.to_owned(), source))
+}
+
+/// The same, as an error of the file.
+fn takes_file(path: &Path) -> Result<()> {
+    directory(path).map_err(|(dir, source)| failed("make a file in", &dir)(source))
+}
+
+/// The directory of a file.
+fn parent(path: &Path) -> &Path {
+    path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn remove(path: &Path) -> Result<()> {
     match fs::remove_file(path) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(failed("remove", path)(source)),
-        _ => Ok(()),
+        Err(source) if matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(()),
+        removed => removed.map_err(failed("remove", path)),
     }
-}
-
-/// Replaces a file as a whole: after a power cut it has the old content or the new one.
-fn write_whole(path: &Path, text: &str) -> Result<()> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".brisk-new");
-    let new = PathBuf::from(name);
-    let write = || {
-        let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o644).open(&new)?;
-        io::Write::write_all(&mut file, text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&new, path)
-    };
-    write().map_err(failed("write", path))
 }
 
 fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> SwapAreaError {

@@ -1,5 +1,5 @@
-//! What a file has besides its content and name: mode, owner, extended attributes (xattr(7), among them access control lists and the
-//! labels of security modules), and flags of its inode (chattr(1)).
+//! What a file has besides its content and name: mode, owner, extended attributes (xattr(7), among them access control
+//! lists and the labels of security modules), and flags of its inode (chattr(1)).
 
 use std::fs::{File, Metadata};
 use std::io;

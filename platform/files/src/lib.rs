@@ -1,7 +1,7 @@
 //! Files that a user names: read up to a limit, and replaced as a whole.
 //!
-//! Every command takes names of files, and a name may be mistyped: a device without end, a FIFO without a writer, an image of
-//! a disk. Every result replaces an earlier one, and a disk may be full. The rules for both are here, once.
+//! Every command takes names of files, and a name may be mistyped: a device without end, a FIFO without a writer, an
+//! image of a disk. Every result replaces an earlier one, and a disk may be full. The rules for both are here, once.
 //!
 //! Properties, each with a test of the same name:
 //! - a file beyond the limit is refused before it is read;

@@ -1,10 +1,11 @@
 //! Replacing files as a whole: written under another name, made durable, renamed.
 //!
-//! A full disk, an error or a power cut before the rename leaves the earlier file; after it the new one is complete. The new file has the
-//! mode, owner, access control list, security label and other attributes of the earlier one, and the links that lead to it stay.
+//! A full disk, an error or a power cut before the rename leaves the earlier file; after it the new one is complete.
+//! The new file has the mode, owner, access control list, security label and other attributes of the earlier one, and
+//! the links that lead to it stay.
 //!
-//! Where a rename would lose one of these, the content is kept in memory and written into the file itself at the end ([`InPlace`] says
-//! why). An error then puts the earlier content back; a power cut at that moment may leave a mixture.
+//! Where a rename would lose one of these, the content is kept in memory and written into the file itself at the end
+//! ([`InPlace`] says why). An error then puts the earlier content back; a power cut at that moment may leave a mixture.
 
 use std::fmt;
 use std::fs::{self, File, Metadata};
@@ -259,8 +260,8 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     new.finish()
 }
 
-/// Whether a file can be made in a directory, by making one without a name. Mode bits alone do not tell: file systems are read-only,
-/// directories immutable, and root may write everywhere but there.
+/// Whether a file can be made in a directory, by making one without a name. Mode bits alone do not tell: file systems
+/// are read-only, directories immutable, and root may write everywhere but there.
 ///
 /// # Errors
 /// The reason why none can be made.

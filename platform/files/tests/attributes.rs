@@ -9,8 +9,8 @@ use brisk_files::{InPlace, Replacement, check_directory, replace};
 use brisk_requires::{Capability, requires, skip};
 use rustix::fs::{IFlags, XattrFlags, getxattr, listxattr, setxattr};
 
-/// An access control list (include/uapi/linux/posix_acl_xattr.h): version 2, then tag, permissions and number of each entry: the owner reads and
-/// writes, user 7 reads, group and mask read, others do nothing.
+/// An access control list (include/uapi/linux/posix_acl_xattr.h): version 2, then tag, permissions and number of each
+/// entry: the owner reads and writes, user 7 reads, group and mask read, others do nothing.
 const LIST: &[u8] = &[
     2, 0, 0, 0, 1, 0, 6, 0, 255, 255, 255, 255, 2, 0, 4, 0, 7, 0, 0, 0, 4, 0, 4, 0, 255, 255, 255, 255, 16, 0, 4, 0,
     255, 255, 255, 255, 32, 0, 0, 0, 255, 255, 255, 255,

@@ -57,6 +57,8 @@ const CASES: &[Case] = &[
     case!(bytes => parse_unswappable(bytes), &[b"1-2 rw-p 0 0:0 0\nVmFlags: "]),
     case!(bytes => parse_smaps_rollup(bytes), &[b"Rss: "]),
     case!(bytes => parse_swaps(bytes), &[b"Filename\n/x file "]),
+    case!(bytes => parse_swap_uuid(bytes), &[]),
+    case!(bytes => remove_fstab_swap(bytes, b"/a", true), &[b"/a none swap "]),
     case!(bytes => parse_uevent(bytes), &[b"add@/x\0SUBSYSTEM=block\0DEVTYPE=disk\0"]),
     case!(bytes => parse_mm_stat(bytes), &[b"1 "]),
     case!(bytes => KernelVersion::of(&String::from_utf8_lossy(bytes)), &[b"6."]),

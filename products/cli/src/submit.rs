@@ -6,11 +6,12 @@
 mod receipt;
 mod send;
 
-use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
+use brisk_command::confirm::agrees;
 use brisk_command::json::{Document, Json};
 use brisk_command::output::replace;
 use brisk_command::terminal::remark;
@@ -80,7 +81,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let envelope = envelope(args, &receipts)?;
     show(&envelope)?;
-    if !args.yes && !agrees(args)? {
+    let question = if args.output.is_some() { "Write it?" } else { "Send it?" };
+    if !args.yes && !agrees(question)? {
         remark("nothing was sent or written");
         return Ok(ExitCode::from(1));
     }
@@ -156,19 +158,6 @@ fn show(envelope: &(Envelope, Receipt)) -> anyhow::Result<()> {
     let text = serde_json::to_string_pretty(&envelope.0).context("cannot write JSON")?;
     let mut err = std::io::stderr().lock();
     writeln!(err, "{text}\nThis is all that leaves this device, {} bytes.", text.len()).context("cannot show it")
-}
-
-fn agrees(args: &Args) -> anyhow::Result<bool> {
-    let stdin = std::io::stdin();
-    if !stdin.is_terminal() {
-        bail!("there is no terminal to ask at: give --yes to agree");
-    }
-    let what = args.output.as_ref().map_or("Send it?", |_| "Write it?");
-    let mut err = std::io::stderr().lock();
-    write!(err, "{what} [y/N] ").and_then(|()| err.flush()).context("cannot ask")?;
-    let mut answer = String::new();
-    stdin.lock().read_line(&mut answer).context("cannot read the answer")?;
-    Ok(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
 }
 
 fn delete(args: &Args, id: &str, server: &Server, receipts: &Receipts) -> anyhow::Result<ExitCode> {

@@ -44,7 +44,7 @@ const RULES: &[Rule] = &[
     Rule { folder: "platform/formats", brisk: &["brisk-core"], others: PURE },
     Rule { folder: "platform/sense", brisk: &["brisk-core", "brisk-formats"], others: None },
     Rule { folder: "platform/probes", brisk: &["brisk-core"], others: None },
-    Rule { folder: "platform/act", brisk: &["brisk-core", "brisk-formats"], others: None },
+    Rule { folder: "platform/act", brisk: &["brisk-core", "brisk-files", "brisk-formats"], others: None },
     Rule { folder: "platform/record", brisk: &["brisk-core", "brisk-files"], others: None },
     Rule { folder: "platform/sync", brisk: &[], others: None },
     Rule { folder: "measure/flash", brisk: &["brisk-core"], others: Some(&["cc", "serde", "thiserror", "toml"]) },

@@ -1,26 +1,36 @@
-//! The kernel's side of swap areas: swapon(2), swapoff(2), and zram devices (Documentation/admin-guide/blockdev/zram.rst).
+//! The kernel's side of swap areas: swapon(2), swapoff(2), and zram devices
+//! (Documentation/admin-guide/blockdev/zram.rst).
 
 use std::ffi::CString;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use brisk_formats::parse_swaps;
+use brisk_formats::{Swap, parse_swaps};
 
-use super::{Result, SwapAreaError, failed};
+use super::{Result, SwapAreaError, area, failed};
 
 /// Flag of swapon(2): a priority is given (include/linux/swap.h).
 const SWAP_FLAG_PREFER: i32 = 0x8000;
 const CONTROL: &str = "/sys/class/zram-control";
 
-/// Whether the area is in use.
-pub(super) fn is_on(area: &Path) -> Result<bool> {
+/// The areas that are on.
+pub(super) fn areas() -> Result<Vec<Swap>> {
     let list = Path::new("/proc/swaps");
     let bytes = fs::read(list).map_err(failed("read", list))?;
-    let areas = parse_swaps(&bytes).map_err(|error| failed("read", list)(io::Error::other(error)))?;
-    let whole = area.canonicalize().unwrap_or_else(|_| area.to_owned());
-    Ok(areas.iter().any(|one| one.path == area || one.path == whole))
+    parse_swaps(&bytes).map_err(|error| failed("read", list)(io::Error::other(error)))
+}
+
+/// Whether a file or device is an area in use, by whatever name.
+pub(super) fn is_on(area: &Path) -> Result<bool> {
+    let identity = |path: &Path| {
+        let found = fs::metadata(path).ok()?;
+        Some(if found.file_type().is_block_device() { (found.rdev(), 0) } else { (found.dev(), found.ino()) })
+    };
+    let wanted = identity(area);
+    Ok(areas()?.iter().any(|one| one.path == area || (wanted.is_some() && identity(&one.path) == wanted)))
 }
 
 pub(super) fn switch_on(area: &Path, priority: i32) -> Result<()> {
@@ -73,15 +83,24 @@ pub(super) fn size_zram(number: u32, size_bytes: u64) -> Result<()> {
     fs::write(&size, size_bytes.to_string()).map_err(failed("write", &size))
 }
 
-/// Switches the device off, frees its memory and removes it, if it is there.
-pub(super) fn remove_zram(number: u32) -> Result<()> {
+/// Switches the device off, frees its memory and removes it. One that is gone, or that bears the mark of another
+/// program, is left.
+pub(super) fn remove_zram(number: u32, uuid: &str) -> Result<()> {
     let device = zram(number);
-    if is_on(&device)? {
-        switch_off(&device)?;
-    }
-    let reset = PathBuf::from(format!("/sys/block/zram{number}/reset"));
+    let setting = |name: &str| PathBuf::from(format!("/sys/block/zram{number}/{name}"));
+    let reset = setting("reset");
     if !reset.exists() {
         return Ok(());
+    }
+    let is_on = is_on(&device)?;
+    match area::uuid_of(&device) {
+        Ok(Some(found)) if found == uuid => {}
+        // Of a start that was interrupted before the area was made.
+        Ok(None) if !is_on => {}
+        _ => return Ok(()),
+    }
+    if is_on {
+        switch_off(&device)?;
     }
     fs::write(&reset, "1").map_err(failed("write", &reset))?;
     let path = Path::new(CONTROL).join("hot_remove");

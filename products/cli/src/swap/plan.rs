@@ -1,25 +1,35 @@
 //! What is made of wishes and facts, or why it is not possible: pure.
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use brisk_act::{FlashArea, SwapPlan};
 use brisk_core::units::format_bytes;
+use brisk_sense::Swap;
 
-use super::facts::{Facts, Place};
+use super::facts::{Content, Facts, Place};
 
-/// Multiple of the memory that the area on flash has. Eight apps of a phone with 600 MB need 1.3 to 1.5 GB, and an area that is more than half
-/// full gives pages new slots at each swap-out, apart from each other (measured on an emulated phone).
+/// Multiple of the memory that the area on flash has. Eight apps of a phone with 600 MB need 1.3 to 1.5 GB, and an area
+/// that is more than half full gives pages new slots at each swap-out, apart from each other (measured on an emulated
+/// phone).
 const MEMORY_TIMES: u64 = 2;
-/// Limits of the default size.
+/// Limits of the default size. From 2 GiB of memory on the area does not grow: what apps need does not grow with
+/// memory.
 const SIZE_BYTES_MAX: u64 = 4 << 30;
 const SIZE_BYTES_MIN: u64 = 16 << 20;
+const PARTITION_BYTES_MIN: u64 = 1 << 20;
+/// Memory from which apps of one user fit into it. Swap then holds what is never read again; a larger area would be
+/// filled by a program that leaks, and delay its end.
+const LARGE_MEMORY_BYTES: u64 = 8 << 30;
+const SIZE_BYTES_WITH_LARGE_MEMORY: u64 = 1 << 30;
 /// Share of the file system that stays free, and its limit.
 const RESERVE_SHARE: u64 = 10;
 const RESERVE_BYTES_MAX: u64 = 256 << 20;
-/// Compressed memory as a part of memory, and its limit as a multiple of it: what does not compress takes as much as it holds.
+/// Compressed memory as a part of memory, its limit, and that of what the user names as a multiple of memory: what does
+/// not compress takes as much as it holds.
 const ZRAM_PART: u64 = 2;
+const ZRAM_BYTES_MAX: u64 = 2 << 30;
 const ZRAM_TIMES_MAX: u64 = 2;
 /// File systems whose files can hold swap when all blocks are allocated.
-const FILE_SYSTEMS: [&str; 5] = ["ext4", "ext3", "ext2", "f2fs", "xfs"];
+pub(crate) const FILE_SYSTEMS: [&str; 5] = ["ext4", "ext3", "ext2", "f2fs", "xfs"];
 
 /// What the user named.
 #[derive(Debug, Clone, Copy, Default)]
@@ -37,7 +47,29 @@ pub(crate) fn plan(facts: &Facts, wishes: &Wishes) -> anyhow::Result<SwapPlan> {
             "making swap areas takes root with CAP_SYS_ADMIN: run it with sudo, in a container with --cap-add=SYS_ADMIN, or see the plan with --dry-run"
         );
     }
-    let area = match &facts.place {
+    let area = area(facts, wishes)?;
+    Ok(SwapPlan { area, zram_bytes: zram_bytes(facts, wishes)? })
+}
+
+/// The first place that has room for the size that is aimed at, or the one with the most room.
+fn area(facts: &Facts, wishes: &Wishes) -> anyhow::Result<FlashArea> {
+    let (first, others) = facts.places.split_first().context("there is no place for a swap area: name a file")?;
+    let mut best = area_at(first, facts, wishes);
+    for place in others {
+        let size_bytes = |area: &anyhow::Result<FlashArea>| match area {
+            Ok(FlashArea::File { size_bytes, .. }) => *size_bytes,
+            _ => 0,
+        };
+        let other = area_at(place, facts, wishes);
+        if size_bytes(&other) > size_bytes(&best) {
+            best = other;
+        }
+    }
+    best
+}
+
+fn area_at(place: &Place, facts: &Facts, wishes: &Wishes) -> anyhow::Result<FlashArea> {
+    Ok(match place {
         Place::File { path, exists, fs_type, fs_bytes, free_bytes } => {
             if *exists {
                 bail!("{} exists already and is left as it is: name another file, or remove it", path.display());
@@ -53,29 +85,53 @@ pub(crate) fn plan(facts: &Facts, wishes: &Wishes) -> anyhow::Result<SwapPlan> {
             let room_bytes = free_bytes.saturating_sub(reserve_bytes);
             FlashArea::File { path: path.clone(), size_bytes: size_bytes(facts, wishes, room_bytes)? }
         }
-        Place::Partition { path, mounted, .. } => {
-            if let Some(mount_point) = mounted {
-                bail!("{} is mounted at {}: unmount it first", path.display(), mount_point.display());
+        Place::Partition { path, size_bytes, used_by, content } => {
+            if let Some(by) = used_by {
+                bail!(
+                    "{} is in use ({by}) and is left as it is: name another partition, or free it first",
+                    path.display()
+                );
             }
-            if facts.areas.iter().any(|area| area.path == *path) {
-                bail!("{} is a swap area in use already: nothing has to be set up", path.display());
+            if *content == Content::Partitions {
+                bail!("{} holds partitions: name one of them, or a new file", path.display());
             }
             if wishes.size_bytes.is_some() {
                 bail!("--size is for a file: a partition is used as a whole");
             }
+            if *size_bytes < PARTITION_BYTES_MIN {
+                bail!("{} is too small for swap: it has {}", path.display(), format_bytes(*size_bytes));
+            }
             if !wishes.destroy_data {
-                bail!("the content of {} would be lost: allow it with --destroy-data", path.display());
+                let lost = content.words().map_or_else(String::new, |what| format!(" ({what})"));
+                bail!("the content of {}{lost} would be lost: allow it with --destroy-data", path.display());
             }
             FlashArea::Partition { path: path.clone() }
         }
-    };
-    Ok(SwapPlan { area, zram_bytes: zram_bytes(facts, wishes)? })
+    })
+}
+
+/// What the area on flash has where there is room.
+fn aim_bytes(memory_bytes: u64) -> u64 {
+    if memory_bytes > LARGE_MEMORY_BYTES {
+        return SIZE_BYTES_WITH_LARGE_MEMORY;
+    }
+    memory_bytes.saturating_mul(MEMORY_TIMES).min(SIZE_BYTES_MAX)
 }
 
 fn size_bytes(facts: &Facts, wishes: &Wishes, room_bytes: u64) -> anyhow::Result<u64> {
     let size_bytes = match wishes.size_bytes {
         Some(size_bytes) => size_bytes,
-        None => facts.memory_bytes.saturating_mul(MEMORY_TIMES).min(SIZE_BYTES_MAX).min(room_bytes / 2),
+        None => {
+            let on_bytes: u64 = facts.areas.iter().filter(|area| !is_zram(area)).map(|area| area.size_bytes).sum();
+            let wanted_bytes = aim_bytes(facts.memory_bytes).saturating_sub(on_bytes);
+            if wanted_bytes < SIZE_BYTES_MIN {
+                bail!(
+                    "this machine has {} of swap on already, and needs no more: name a --size to make another area",
+                    format_bytes(on_bytes)
+                );
+            }
+            wanted_bytes.min(room_bytes / 2)
+        }
     };
     // Whole MiB.
     let size_bytes = size_bytes >> 20 << 20;
@@ -99,7 +155,7 @@ fn size_bytes(facts: &Facts, wishes: &Wishes, room_bytes: u64) -> anyhow::Result
 }
 
 fn zram_bytes(facts: &Facts, wishes: &Wishes) -> anyhow::Result<Option<u64>> {
-    let is_on = facts.areas.iter().any(|area| area.path.to_string_lossy().starts_with("/dev/zram"));
+    let is_on = facts.areas.iter().any(is_zram);
     match wishes.zram_bytes {
         Some(0) => Ok(None),
         Some(_) if !facts.has_zram => {
@@ -114,15 +170,19 @@ fn zram_bytes(facts: &Facts, wishes: &Wishes) -> anyhow::Result<Option<u64>> {
             )
         }
         Some(size_bytes) => Ok(Some(size_bytes)),
-        None => Ok((facts.has_zram && !is_on).then_some(facts.memory_bytes / ZRAM_PART)),
+        None if !facts.has_zram || is_on || facts.memory_bytes > LARGE_MEMORY_BYTES => Ok(None),
+        None => Ok(Some((facts.memory_bytes / ZRAM_PART).min(ZRAM_BYTES_MAX))),
     }
+}
+
+fn is_zram(area: &Swap) -> bool {
+    area.path.to_string_lossy().starts_with("/dev/zram")
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::facts::tests::phone;
     use super::*;
-    use brisk_sense::Swap;
     use std::path::PathBuf;
 
     const GIB: u64 = 1 << 30;
@@ -132,8 +192,13 @@ mod tests {
         Place::File { path, exists: false, fs_type: fs_type.to_owned(), fs_bytes: 16 * GIB, free_bytes }
     }
 
-    fn partition(mounted: Option<&str>) -> Place {
-        Place::Partition { path: "/dev/mmcblk0p7".into(), size_bytes: GIB, mounted: mounted.map(PathBuf::from) }
+    fn partition(used_by: Option<&str>, content: Content) -> Place {
+        let path = PathBuf::from("/dev/disk/by-id/mmc-x-part7");
+        Place::Partition { path, size_bytes: GIB, used_by: used_by.map(str::to_owned), content }
+    }
+
+    fn at(place: Place) -> Facts {
+        Facts { places: vec![place], ..phone() }
     }
 
     fn zram() -> Swap {
@@ -142,20 +207,52 @@ mod tests {
     }
 
     #[test]
-    fn sizes_follow_memory_and_free_space() {
+    fn sizes_follow_memory_need_and_free_space() {
+        const MIB: u64 = 1 << 20;
         let planned = |facts: &Facts| {
             let plan = plan(facts, &Wishes::default()).expect("a plan");
             (facts.size_bytes(&plan), plan.zram_bytes)
         };
-        assert_eq!(planned(&phone()), (4 * GIB, Some(GIB)));
-        assert_eq!(planned(&Facts { memory_bytes: 600 << 20, ..phone() }), (1200 << 20, Some(300 << 20)));
-        assert_eq!(planned(&Facts { memory_bytes: 16 * GIB, ..phone() }).0, 4 * GIB);
-        assert_eq!(planned(&Facts { place: file("ext4", GIB + (256 << 20)), ..phone() }).0, GIB / 2);
+        // What the kernel leaves of the memory of common machines.
+        for (memory_bytes, expected) in [
+            (512 * MIB, (GIB, Some(256 * MIB))),
+            (600 * MIB, (1200 * MIB, Some(300 * MIB))),
+            (GIB, (2 * GIB, Some(512 * MIB))),
+            (2 * GIB, (4 * GIB, Some(GIB))),
+            (4 * GIB, (4 * GIB, Some(2 * GIB))),
+            (8 * GIB - 300 * MIB, (4 * GIB, Some(2 * GIB))),
+            (16 * GIB - 500 * MIB, (GIB, None)),
+            (24 * GIB - 500 * MIB, (GIB, None)),
+            (64 * GIB, (GIB, None)),
+        ] {
+            assert_eq!(planned(&Facts { memory_bytes, ..phone() }), expected, "{memory_bytes}");
+        }
+        assert_eq!(planned(&at(file("ext4", GIB + (256 << 20)))).0, GIB / 2);
         assert_eq!(planned(&Facts { has_zram: false, ..phone() }).1, None);
-        assert_eq!(planned(&Facts { areas: vec![zram()], ..phone() }).1, None, "one is there");
-        let whole = Facts { place: partition(None), ..phone() };
+        assert_eq!(planned(&Facts { areas: vec![zram()], ..phone() }), (4 * GIB, None), "one is there");
+        let partly = Swap { path: "/old".into(), kind: "file".to_owned(), ..zram() };
+        assert_eq!(planned(&Facts { areas: vec![partly], ..phone() }), (3 * GIB, Some(GIB)));
+        let whole = at(partition(None, Content::Nothing));
         let plan = plan(&whole, &Wishes { destroy_data: true, ..Wishes::default() }).expect("a plan");
-        assert_eq!(whole.size_bytes(&plan), GIB);
+        assert_eq!((whole.size_bytes(&plan), plan.area.path()), (GIB, "/dev/disk/by-id/mmc-x-part7".as_ref()));
+    }
+
+    #[test]
+    fn of_several_places_the_first_with_room_is_taken() {
+        let named = |name: &str, free_bytes| match file("ext4", free_bytes) {
+            Place::File { exists, fs_type, fs_bytes, free_bytes, .. } => {
+                Place::File { path: name.into(), exists, fs_type, fs_bytes, free_bytes }
+            }
+            other => other,
+        };
+        let chosen = |places| {
+            let plan = plan(&Facts { places, ..phone() }, &Wishes::default()).expect("a plan");
+            plan.area.path().to_str().map(str::to_owned)
+        };
+        let (root, var) = (named("/swapfile", 10 * GIB), named("/var/swapfile", 12 * GIB));
+        assert_eq!(chosen(vec![root, var.clone()]).as_deref(), Some("/swapfile"));
+        assert_eq!(chosen(vec![named("/swapfile", GIB), var.clone()]).as_deref(), Some("/var/swapfile"));
+        assert_eq!(chosen(vec![named("/swapfile", 0), var]).as_deref(), Some("/var/swapfile"));
     }
 
     #[test]
@@ -168,7 +265,15 @@ mod tests {
             }
             other => other,
         };
-        let at = |place: Place| Facts { place, ..phone() };
+        let free = || partition(None, Content::Nothing);
+        let destroyed = || Wishes { destroy_data: true, ..Wishes::default() };
+        let small = match free() {
+            Place::Partition { path, used_by, content, .. } => {
+                Place::Partition { path, size_bytes: 64 << 10, used_by, content }
+            }
+            other => other,
+        };
+        let large = Swap { path: "/old".into(), kind: "file".to_owned(), size_bytes: 8 * GIB, ..zram() };
         for (facts, wishes, expected) in [
             (Facts { is_root: false, ..phone() }, Wishes::default(), "takes root"),
             (phone(), named(12 * GIB), "--size 12 GiB is too large: the file system has room for 9.75 GiB"),
@@ -180,9 +285,17 @@ mod tests {
             (Facts { has_zram: false, ..phone() }, zram_of(GIB), "has no zram"),
             (phone(), zram_of(5 * GIB), "--zram 5 GiB is too large for 2 GiB of memory"),
             (Facts { areas: vec![zram()], ..phone() }, zram_of(GIB), "in use already"),
-            (at(partition(None)), Wishes::default(), "--destroy-data"),
-            (at(partition(Some("/data"))), Wishes { destroy_data: true, ..Wishes::default() }, "is mounted at /data"),
-            (at(partition(None)), named(GIB), "used as a whole"),
+            (at(free()), Wishes::default(), "--destroy-data"),
+            (
+                at(partition(None, Content::Known("ext4 'data'".into()))),
+                Wishes::default(),
+                "(ext4 'data') would be lost",
+            ),
+            (at(partition(Some("mounted on /data"), Content::Unknown)), destroyed(), "is in use (mounted on /data)"),
+            (at(partition(None, Content::Partitions)), destroyed(), "holds partitions"),
+            (at(small), destroyed(), "is too small for swap: it has 64 KiB"),
+            (at(free()), named(GIB), "used as a whole"),
+            (Facts { areas: vec![large], ..phone() }, Wishes::default(), "8 GiB of swap on already"),
         ] {
             let why = plan(&facts, &wishes).expect_err(expected).to_string();
             assert!(why.contains(expected), "{why}");

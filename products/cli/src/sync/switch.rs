@@ -50,8 +50,7 @@ fn is_on(entry: &Path) -> anyhow::Result<bool> {
     if !entry.try_exists().with_context(|| format!("cannot look for {}", entry.display()))? {
         return Ok(false);
     }
-    let text = brisk_files::read_text(entry, brisk_files::TEXT_BYTES_MAX)?;
-    Ok(is_ours(&text))
+    Ok(is_ours(&brisk_files::read(entry, brisk_files::TEXT_BYTES_MAX)?))
 }
 
 /// The entry that the system has for an app.
@@ -79,17 +78,18 @@ pub(super) fn on(args: &On) -> anyhow::Result<ExitCode> {
     let found = policy_of(&args.app)?;
     let rules = rules_text(&found, &homes)?;
     let entry = own_entry(&homes, &args.app);
-    if entry.exists() && !is_on(&entry)? {
+    // A link counts, also one that leads nowhere now: what keeps entries as links writes them again.
+    if entry.symlink_metadata().is_ok() && !is_on(&entry)? {
         bail!("{} is an entry of yours: change its Exec to 'brisk sync run {} -- ...'", entry.display(), args.app);
     }
     let system = system_entry(&args.app)?;
-    let text = brisk_files::read_text(&system, brisk_files::TEXT_BYTES_MAX)?;
+    let text = brisk_files::read(&system, brisk_files::TEXT_BYTES_MAX)?;
     let program = std::env::current_exe().context("cannot find the path of this program")?;
     let ours = wrapped(&text, &starter(&program, &args.app)?)
         .with_context(|| format!("{} starts no command", system.display()))?;
     let dir = homes.data.join("applications");
     std::fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
-    brisk_files::replace(&entry, ours.as_bytes()).with_context(|| format!("cannot write {}", entry.display()))?;
+    brisk_files::replace(&entry, &ours).with_context(|| format!("cannot write {}", entry.display()))?;
     let document = json!({
         "app": args.app, "on": true, "entry": entry, "policy": found.file, "rules": rules_json(&found, &homes)?,
     });

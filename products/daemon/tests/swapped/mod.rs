@@ -271,7 +271,8 @@ impl Drop for Swap<'_> {
     fn drop(&mut self) {
         let undone = self.areas.undo();
         let done = Command::new("umount").arg(self.dir.join("mounted")).status();
-        let is_gone = undone.is_ok() || matches!(undone, Err(SwapAreaError::NothingSetUp { .. }));
+        let is_gone = undone.as_ref().is_ok_and(|undone| undone.left.is_empty())
+            || matches!(undone, Err(SwapAreaError::NothingSetUp { .. }));
         assert!(std::thread::panicking() || (is_gone && done.is_ok_and(|status| status.success())), "{undone:?}");
     }
 }
@@ -308,7 +309,8 @@ pub(crate) fn swap_of(dir: &Path, size_mib: u64) -> Option<Swap<'_>> {
     };
     let swap = Swap { dir, areas: SwapAreas::new(places) };
     let area = FlashArea::File { path: mounted.join("swap"), size_bytes: size_mib * MIB };
-    match swap.areas.set_up(&SwapPlan { area, zram_bytes: None }, false) {
+    let prepared = swap.areas.check(SwapPlan { area, zram_bytes: None });
+    match prepared.and_then(|prepared| swap.areas.set_up(&prepared, false)) {
         Ok(()) => Some(swap),
         Err(error) => {
             skip(Capability::SwapFile, error);
