@@ -171,26 +171,6 @@ def test_profiles_have_evidence_and_a_signature(tmp_path: Path) -> None:
     assert document["emulated"] is True
 
 
-def test_files_go_in_and_out_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = tmp_path / "in"
-    folder.mkdir()
-    (folder / "bad.json").write_text("{}", encoding="utf-8")
-    (folder / "one.json").write_bytes(fleet.body(fleet.samples()[0]))
-    (folder / "all.jsonl").write_bytes(fleet.SAMPLES.read_bytes())
-    place = str(tmp_path / "table")
-    assert main(["ingest", "--table", place, str(folder)]) == 1
-    assert "7 stored, 1 known already, 1 refused" in capsys.readouterr().out
-    (folder / "bad.json").unlink()
-    assert main(["ingest", "--table", place, str(folder)]) == 0
-    assert main(["compact", "--table", place]) == 0
-    assert main(["export", "--table", place, str(tmp_path / "out.jsonl")]) == 0
-    assert (tmp_path / "out.jsonl").read_bytes() == fleet.SAMPLES.read_bytes()
-    assert main(["export", "--table", place, str(tmp_path / "out.parquet")]) == 0
-    assert pq.read_table(tmp_path / "out.parquet").num_rows == 7
-    assert main(["export", "--table", place, str(tmp_path / "out.txt")]) == 2
-    assert main(["export", "--table", str(tmp_path / "none"), str(tmp_path / "out.txt")]) == 2
-
-
 @pytest.mark.full
 def test_spark_and_duckdb_give_the_same(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     pytest.importorskip("pyspark", reason="the extra 'spark' is not installed")

@@ -25,6 +25,7 @@ from markupsafe import Markup
 from brisk_fleet import charts, columns, files, queries, robust, submission
 from brisk_fleet.errors import FleetError
 from brisk_fleet.table import Table
+from brisk_fleet.whole import Target, folder
 
 RANKED = "total_bytes_per_s"
 
@@ -112,8 +113,18 @@ def publish(table: Table, out: Path, engine: str, emulated: bool, today: dt.date
         pages[f"models/{model.slug}.html"] = _render("model.html", page)
     dictionary = [{"name": column.name, "type": str(column.type), "about": column.about} for column in columns.PUBLIC]
     pages["data/index.html"] = _render("data.html", context | {"dictionary": dictionary, "up": "../"})
-    _write(out, pages)
-    _data(table, emulated, out)
+    with folder(out) as staged:
+        for name, text in pages.items():
+            (staged / name).parent.mkdir(exist_ok=True)
+            (staged / name).write_text(text, encoding="utf-8")
+        data = Path("data", "fleet.parquet")
+        shown = ~ds.field("excluded") & (ds.field("emulated") == emulated)
+        with (staged / data).open("wb") as file, table.failures("read"):
+            files.write_public(table, Target(file, out / data), shown)
+    for old in (out / "models").glob("*.html"):
+        # Models that are no longer there.
+        if f"models/{old.name}" not in pages:
+            old.unlink(missing_ok=True)
     return len(pages)
 
 
@@ -343,26 +354,3 @@ def _render(name: str, context: dict[str, Any]) -> str:
 
 def _digest(script: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-
-
-def _write(out: Path, pages: dict[str, str]) -> None:
-    try:
-        for folder in ("models", "data"):
-            (out / folder).mkdir(parents=True, exist_ok=True)
-        # Models that are no longer there.
-        for old in (out / "models").glob("*.html"):
-            if f"models/{old.name}" not in pages:
-                old.unlink()
-        for name, text in pages.items():
-            (out / name).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise FleetError(f"cannot write {error.filename}: {error.strerror}") from error
-
-
-def _data(table: Table, emulated: bool, out: Path) -> None:
-    """The published columns of all shown devices, as Parquet."""
-    file = out / "data" / "fleet.parquet"
-    try:
-        files.write_public(table, file, ~ds.field("excluded") & (ds.field("emulated") == emulated))
-    except OSError as error:
-        raise FleetError(f"cannot write {file}: {error.strerror or error}") from error
