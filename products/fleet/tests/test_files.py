@@ -345,7 +345,7 @@ def test_a_site_and_profiles_on_a_full_disk_stay_as_they_were(small_disk: Path, 
     assert (small_disk / "out" / "profiles.json").read_text(encoding="utf-8") == "as before"
     (small_disk / "ballast").unlink()
     assert main(publish) == 0
-    assert "<h1>" in (small_disk / "site" / "index.html").read_text(encoding="utf-8")
+    assert "<h1" in (small_disk / "site" / "index.html").read_text(encoding="utf-8")
     assert (small_disk / "site" / "robots.txt").exists()
     assert sorted(small_disk.rglob("*")) == before
 

@@ -197,18 +197,11 @@ def _index(usable: Any, whole: Any, found: list[Model], context: dict[str, Any])
         "excluding": submission.EXCLUDING,
         "curves": Markup(charts.distributions(curves)) if len(curves) else None,  # noqa: S704  # SVG of our own, from numbers
         "quartiles": quartiles,
-        "slowdown": Markup(  # noqa: S704
-            charts.ranges(
-                slow_points,
-                "times slower than alone: median of devices, line from quartile to quartile",
-                "Slowdown by class",
-            )
-        )
-        if len(slow_points)
-        else None,
+        "keys": Markup(charts.keys()),  # noqa: S704
+        "slowdown": Markup(charts.ranges(slow_points, "times slower than alone", "Slowdown by class")) if len(slow_points) else None,  # noqa: S704
         "slowdown_rows": slow_points.to_dict("records"),
         "asymmetry": [row for row in asymmetry if not math.isnan(row["sequential"] or math.nan)],
-        "speedups": Markup(charts.speedups(speed_points)) if len(speed_points) else None,  # noqa: S704
+        "speedups": _speedups(speed_points),
         "best_speedups": _best(speed_points),
         "published": _published(slow, speed),
         "widest": widest,
@@ -267,6 +260,17 @@ def _speed_points(speed: pd.DataFrame) -> pd.DataFrame:
                         }
                     )
     return pd.DataFrame(rows)
+
+
+def _speedups(points: pd.DataFrame) -> list[tuple[str, Markup]]:
+    """A chart for each class."""
+    if not len(points):
+        return []
+    name = "Speed-up of concurrent streams over streams one after the other, {}; the table below has the best"
+    return [
+        (str(device_class), Markup(charts.speedups(group, name.format(device_class))))  # noqa: S704
+        for device_class, group in points.groupby("device_class")
+    ]
 
 
 def _best(speed_points: pd.DataFrame) -> list[dict[str, Any]]:
@@ -340,7 +344,8 @@ def _environment() -> jinja2.Environment:
 def _inline() -> dict[str, Any]:
     """Style, script and policy: inline, and nothing else may run or load. A page works from a folder, and no request leaves it."""
     folder = resources.files("brisk_fleet").joinpath("templates")
-    style = folder.joinpath("site.css").read_text(encoding="utf-8")
+    # The style of `brisk report` itself, and what it has no need of.
+    style = "".join(folder.joinpath(name).read_text(encoding="utf-8") for name in ("report.css", "site.css"))
     script = folder.joinpath("site.js").read_text(encoding="utf-8")
     policy = (
         f"default-src 'none'; style-src 'unsafe-inline'; script-src '{_digest(script)}'; img-src data:; base-uri 'none'; form-action 'none'"
