@@ -283,7 +283,7 @@ pub struct LaunchSet {
     pub settled_ms: Spread,
     /// Median of it that was spent on storage; absent without a split.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(test, schemars(range(min = 0, max = 1e9)))]
+    #[cfg_attr(test, schemars(with = "f64", range(min = 0, max = 1e9)))]
     pub storage_ms: Option<f64>,
 }
 
@@ -314,9 +314,11 @@ pub struct Gain {
     pub temperature: Temperature,
     /// Settled time with brisk over that without, with writers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "Spread"))]
     pub loaded_ratio: Option<Spread>,
     /// The same without load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "Spread"))]
     pub idle_ratio: Option<Spread>,
 }
 

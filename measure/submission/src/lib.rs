@@ -10,7 +10,7 @@
 //! its sender can delete it.
 //!
 //! The JSON Schema of an envelope, `submission.schema.json`, is generated from these structs; a test keeps it fresh, and the receiver
-//! (`products/fleet`) validates by it.
+//! (`products/fleet`) validates by it. What is optional is left out where it is missing, never null.
 //!
 //! Properties, each with a test of that name:
 //! - no path, host, serial or address leaves;
@@ -69,6 +69,7 @@ pub struct Submission {
 pub struct Machine {
     /// Maker and model, when the sender gave them, such as `Samsung SM-G900F`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "Name"))]
     pub model: Option<Name>,
     /// Version of the kernel, the first two numbers.
     pub kernel: Release,
@@ -109,6 +110,7 @@ pub struct Storage {
     pub model: Name,
     /// Revision of the firmware, where the device tells it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(with = "Name"))]
     pub firmware: Option<Name>,
     /// Its sort.
     pub kind: Kind,

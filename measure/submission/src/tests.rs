@@ -229,6 +229,9 @@ fn other_texts_have_their_form() {
     assert_eq!(text::Day::of("yesterday at noon"), None);
     assert_eq!(text::Day::of("2026-13-05T"), None);
     assert_eq!(text::Day::of("2026-1ä-05"), None);
+    for (day, is_day) in [("2026-02-28", true), ("2026-02-29", false), ("2028-02-29", true), ("2026-04-31", false)] {
+        assert_eq!(text::Day::of(day).is_some(), is_day, "{day}");
+    }
     for (text, is_word) in [
         ("mq-deadline/fifo_batch", true),
         ("nr_requests", true),

@@ -36,9 +36,9 @@ text!(
     r"^[0-9]{1,4}\.[0-9]{1,4}(\.[0-9]{1,4})?$"
 );
 text!(
-    /// A day in UTC, as in `2026-10-05`.
+    /// A day in UTC, as in `2026-10-05`: of this century, and one that the calendar has. Its years without a remainder by 4 are leap years.
     Day,
-    "^20[0-9]{2}-[01][0-9]-[0-3][0-9]$"
+    "^20([0-9]{2}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))|([02468][048]|[13579][26])-02-29)$"
 );
 text!(
     /// 32 bytes in hexadecimal digits.
@@ -112,9 +112,18 @@ impl Day {
         let day = started.get(..10)?;
         let bytes = day.as_bytes();
         let digits = [0, 1, 2, 3, 5, 6, 8, 9].into_iter().all(|at| bytes[at].is_ascii_digit());
+        if !(digits && bytes[4] == b'-' && bytes[7] == b'-' && day.starts_with("20")) {
+            return None;
+        }
         let number = |from: usize| day[from..from + 2].parse::<u32>().unwrap_or(0);
-        let is_day = digits && bytes[4] == b'-' && bytes[7] == b'-' && day.starts_with("20");
-        (is_day && (1..=12).contains(&number(5)) && (1..=31).contains(&number(8))).then(|| Self(day.to_owned()))
+        let days = match number(5) {
+            1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+            4 | 6 | 9 | 11 => 30,
+            2 if number(2) % 4 == 0 => 29,
+            2 => 28,
+            _ => 0,
+        };
+        (1..=days).contains(&number(8)).then(|| Self(day.to_owned()))
     }
 }
 

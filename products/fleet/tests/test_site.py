@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import json
 import pickle
 import re
+import shutil
 import subprocess
 import sys
+import threading
 from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import engines
@@ -18,7 +22,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from brisk_fleet import minisign, queries, robust, site, submission
+from brisk_fleet import charts, minisign, queries, robust, site, submission
 from brisk_fleet.cli import main
 from brisk_fleet.errors import FleetError
 from brisk_fleet.table import Table
@@ -77,13 +81,71 @@ def test_a_site_is_whole_honest_and_asks_for_nothing(tmp_path: Path) -> None:
             target = link.split("#")[0]
             assert not target or (path.parent / target).resolve().is_file(), f"{path}: {link}"
     index = (out / "index.html").read_text(encoding="utf-8")
-    assert index.count("<svg") == 3 + sum(count >= robust.DEVICES_MIN for _, count, _, _ in FLEET)
+    # Response times, slowdown, and the streams of each class.
+    assert index.count('role="img"') == 2 + len({kind for *_, kind in FLEET})
+    assert index.count('class="interval"') == sum(count >= robust.DEVICES_MIN for _, count, _, _ in FLEET)
     assert "too few devices" in index
     assert "1 more submissions are excluded" in index
     data = pq.read_table(out / "data" / "fleet.parquet")
     assert data.num_rows == sum(count for _, count, _, _ in FLEET)
     assert "deletion_key_sha256" not in data.column_names
     assert "document" not in data.column_names
+
+
+REPORT_STYLE = Path(__file__).parents[3] / "measure" / "report" / "src" / "page" / "style.css"
+
+
+def test_pages_have_the_style_of_reports_and_charts_their_width(tmp_path: Path) -> None:
+    site.publish(filled(tmp_path / "table"), tmp_path / "site", "duckdb", True, TODAY)
+    for path in (tmp_path / "site").rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        assert REPORT_STYLE.read_text(encoding="utf-8") in text
+        assert '<h1 class="brand">' in text
+        # A chart is drawn for a phone's width, and shrinks with its page.
+        for box in re.findall(r'<svg[^>]*viewBox="([^"]*)"[^>]*role="img"', text):
+            assert float(box.split()[2]) <= charts.WIDTH + 5, box
+        # No colour but those of the style, which has them for light, dark and paper.
+        for svg in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
+            assert not re.search(r'(?:fill|stroke)="(?:#|rgb|black|white)', svg)
+
+
+MEASURE = """<!doctype html><iframe id="page" width="390" height="2000" style="border:0" src="/index.html"></iframe><script>
+addEventListener("load", () => {
+  const page = document.getElementById("page").contentDocument;
+  const all = [...page.querySelectorAll("svg[role=img], p, h3, .keys li, header *")];
+  const cut = all.filter((one) => one.getBoundingClientRect().right > 390);
+  const charts = page.querySelectorAll("svg[role=img]").length;
+  document.title = `charts ${charts} width ${page.documentElement.scrollWidth} cut ${cut.map((one) => one.tagName)}`;
+});
+</script>"""
+
+
+def test_nothing_is_cut_on_a_phone(tmp_path: Path) -> None:
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("there is no chromium to lay a page out")
+    site.publish(filled(tmp_path / "table"), tmp_path / "site", "duckdb", True, TODAY)
+    (tmp_path / "site" / "measure.html").write_text(MEASURE, encoding="utf-8")
+    handler = functools.partial(QuietHandler, directory=str(tmp_path / "site"))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+        flags += [
+            "--disable-component-update",
+            "--disable-sync",
+            f"--user-data-dir={tmp_path / 'chromium'}",
+            "--window-size=800,2100",
+            "--hide-scrollbars",
+        ]
+        command = [chromium, *flags, "--dump-dom", f"http://127.0.0.1:{server.server_address[1]}/measure.html"]
+        shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
+        server.shutdown()
+    assert "<title>charts 5 width 390 cut </title>" in shown, shown[:2000]
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Says nothing of requests."""
 
 
 def test_real_and_emulated_devices_are_never_mixed(tmp_path: Path) -> None:
@@ -169,26 +231,6 @@ def test_profiles_have_evidence_and_a_signature(tmp_path: Path) -> None:
     assert profile["evidence"]["devices"] == 6
     assert profile["evidence"]["read_ratio_high"] < 1
     assert document["emulated"] is True
-
-
-def test_files_go_in_and_out_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = tmp_path / "in"
-    folder.mkdir()
-    (folder / "bad.json").write_text("{}", encoding="utf-8")
-    (folder / "one.json").write_bytes(fleet.body(fleet.samples()[0]))
-    (folder / "all.jsonl").write_bytes(fleet.SAMPLES.read_bytes())
-    place = str(tmp_path / "table")
-    assert main(["ingest", "--table", place, str(folder)]) == 1
-    assert "7 stored, 1 known already, 1 refused" in capsys.readouterr().out
-    (folder / "bad.json").unlink()
-    assert main(["ingest", "--table", place, str(folder)]) == 0
-    assert main(["compact", "--table", place]) == 0
-    assert main(["export", "--table", place, str(tmp_path / "out.jsonl")]) == 0
-    assert (tmp_path / "out.jsonl").read_bytes() == fleet.SAMPLES.read_bytes()
-    assert main(["export", "--table", place, str(tmp_path / "out.parquet")]) == 0
-    assert pq.read_table(tmp_path / "out.parquet").num_rows == 7
-    assert main(["export", "--table", place, str(tmp_path / "out.txt")]) == 2
-    assert main(["export", "--table", str(tmp_path / "none"), str(tmp_path / "out.txt")]) == 2
 
 
 @pytest.mark.full

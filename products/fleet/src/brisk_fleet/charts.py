@@ -1,47 +1,76 @@
-"""Charts as SVG, by Vega-Lite (Altair), drawn without a browser or network. Colours are variables of the page, so that charts follow it
-from light to dark. Each chart has a table with its values beside it on the page: the text is for all readers, the picture for a glance."""
+"""Charts as SVG, by Vega-Lite (Altair), drawn without a browser or network, in the manner of `brisk report`: as wide as a phone, colours of
+the page's style by name, the same marks, keys outside of the drawing. Each chart has a table with its values beside it on the page: the
+text is for all readers, the picture for a glance."""
 
 from __future__ import annotations
 
+from html import escape
 from typing import Any
 
 import altair as alt
 import pandas as pd
 import vl_convert
 
-SERIES = ["var(--s1)", "var(--s2)", "var(--s3)", "var(--s4)", "var(--s5)", "var(--s6)", "var(--s7)"]
-_INK = "var(--ink)"
-_LINE = "var(--line)"
-LOADS = ["sequential read", "sequential write", "random read", "random write"]
-DASHES = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2]]
+WIDTH = 420
+"""Of a chart in its own units: letters stay readable on a phone, and pages set several side by side."""
+
+LOADS = ("sequential read", "sequential write", "random read", "random write")
+_COLOURS = [f"var(--c{number})" for number in range(len(LOADS))]
+_SHAPES = ["circle", "square", "triangle-up", "cross"]
+_DASHES: list[Any] = [[1, 0], [5.5, 4.5], [2, 2], [9, 3, 2, 3]]
+
+
+def keys() -> str:
+    """The list that says which mark is which load."""
+    marks = {
+        "circle": '<circle cx="15" cy="8" r="4.2"/>',
+        "square": '<rect x="11" y="4" width="8" height="8"/>',
+        "triangle-up": '<polygon points="15,3 20,12 10,12"/>',
+        "cross": '<path d="M13.4 3.5h3.2v2.9h2.9v3.2h-2.9v2.9h-3.2v-2.9h-2.9v-3.2h2.9z"/>',
+    }
+    items = "".join(
+        f'<li><svg viewBox="0 0 30 16" aria-hidden="true"><line x1="2" y1="8" x2="28" y2="8" stroke="{colour}" stroke-width="2" '
+        f'stroke-dasharray="{" ".join(map(str, dash)) if dash[1] else "none"}"/><g fill="{colour}">{marks[shape]}</g></svg>{load}</li>'
+        for load, colour, shape, dash in zip(LOADS, _COLOURS, _SHAPES, _DASHES, strict=True)
+    )
+    return f'<ul class="keys">{items}</ul>'
 
 
 def _svg(chart: Any, label: str) -> str:
     axis = {
-        "labelColor": _INK,
-        "titleColor": _INK,
-        "domainColor": _LINE,
-        "tickColor": _LINE,
-        "gridColor": _LINE,
-        "labelFontSize": 12,
+        "labelColor": "var(--soft)",
+        "titleColor": "var(--soft)",
+        "domainColor": "var(--axis)",
+        "tickColor": "var(--axis)",
+        "gridColor": "var(--rule)",
+        "labelFontSize": 12.5,
+        "titleFontSize": 12.5,
+        "titleFontWeight": "normal",
     }
-    themed = chart.configure(background="transparent", font="system-ui, sans-serif").configure_axis(**axis, titleFontSize=12)
-    themed = themed.configure_legend(labelColor=_INK, titleColor=_INK, orient="top", labelFontSize=12, columnPadding=24).configure_view(
-        stroke=None
-    )
-    themed = themed.configure_header(labelColor=_INK, titleColor=_INK)
+    themed = chart.properties(autosize=alt.AutoSizeParams(type="fit-x", contains="padding"), padding=2)
+    themed = themed.configure(background="transparent", font="system-ui, sans-serif").configure_axis(**axis).configure_view(stroke=None)
     svg: str = vl_convert.vegalite_to_svg(themed.to_dict())
-    # It grows and shrinks with the page; its name is for readers that do not see it.
+    # Its name is for readers that do not see it.
     head, rest = svg.split(">", 1)
-    name = label.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
-    return f'{head} role="img" aria-label="{name}">{rest}'
+    return f'{head} role="img" aria-label="{escape(label)}">{rest}'
+
+
+def _by_load() -> dict[str, Any]:
+    return {
+        "color": alt.Color("load:N", scale=alt.Scale(domain=list(LOADS), range=_COLOURS), legend=None),
+        "strokeDash": alt.StrokeDash("load:N", scale=alt.Scale(domain=list(LOADS), range=_DASHES), legend=None),
+    }
+
+
+def _shape() -> alt.Shape:
+    return alt.Shape("load:N", scale=alt.Scale(domain=list(LOADS), range=_SHAPES), legend=None)
 
 
 def distributions(points: pd.DataFrame) -> str:
     """Cumulative distributions of response times (columns load, us, share): figure 4.4 of the dissertation."""
     chart = (
-        alt.Chart(points, width=640, height=280)
-        .mark_line(strokeWidth=2.5)
+        alt.Chart(points, width=WIDTH, height=250)
+        .mark_line(strokeWidth=2)
         .encode(
             x=alt.X(
                 "us:Q",
@@ -49,9 +78,8 @@ def distributions(points: pd.DataFrame) -> str:
                 axis=alt.Axis(tickCount=5),
                 title="median response time of a device, us (logarithmic)",
             ),
-            y=alt.Y("share:Q", axis=alt.Axis(format="%"), title="devices at or below"),
-            color=alt.Color("load:N", scale=alt.Scale(domain=LOADS, range=SERIES[:4]), title=None),
-            strokeDash=alt.StrokeDash("load:N", scale=alt.Scale(domain=LOADS, range=DASHES), title=None),
+            y=alt.Y("share:Q", axis=alt.Axis(format="%", tickCount=4), title="devices at or below"),
+            **_by_load(),
         )
     )
     return _svg(chart, "Cumulative distributions of response times over all devices; the table below has the quartiles")
@@ -59,32 +87,24 @@ def distributions(points: pd.DataFrame) -> str:
 
 def ranges(points: pd.DataFrame, title: str, label: str) -> str:
     """Median and quartiles (columns device_class, load, p25, p50, p75) by class, loads side by side."""
-    base = alt.Chart(points, width=640, height=alt.Step(14)).encode(
+    base = alt.Chart(points, width=WIDTH, height=alt.Step(14)).encode(
         y=alt.Y("device_class:N", title=None),
-        yOffset=alt.YOffset("load:N", scale=alt.Scale(domain=LOADS)),
-        color=alt.Color("load:N", scale=alt.Scale(domain=LOADS, range=SERIES[:4]), title=None),
+        yOffset=alt.YOffset("load:N", scale=alt.Scale(domain=list(LOADS))),
+        color=alt.Color("load:N", scale=alt.Scale(domain=list(LOADS), range=_COLOURS), legend=None),
     )
-    span = base.mark_rule(strokeWidth=3, opacity=0.5).encode(
-        x=alt.X("p25:Q", title=title, scale=alt.Scale(type="log", nice=False)), x2=alt.X2("p75:Q")
+    span = base.mark_rule(strokeWidth=1.3).encode(
+        x=alt.X("p25:Q", title=title, scale=alt.Scale(type="log", nice=False, padding=10), axis=alt.Axis(tickCount=5)), x2=alt.X2("p75:Q")
     )
-    dots = base.mark_point(filled=True, size=60, opacity=1).encode(
-        x="p50:Q", shape=alt.Shape("load:N", scale=alt.Scale(domain=LOADS), title=None)
-    )
+    dots = base.mark_point(filled=True, size=50, opacity=1).encode(x="p50:Q", shape=_shape())
     return _svg(alt.layer(span, dots), label)
 
 
-def speedups(points: pd.DataFrame) -> str:
-    """Speed-up over serial by number of streams (columns device_class, load, streams, speedup): figure 4.6."""
-    order = sorted(points["device_class"].unique())
-    chart = (
-        alt.Chart(points, width=190, height=150)
-        .mark_line(point=True)
-        .encode(
-            x=alt.X("streams:O", title="streams at once", axis=alt.Axis(labelAngle=0)),
-            y=alt.Y("speedup:Q", title="speed-up", scale=alt.Scale(zero=True)),
-            color=alt.Color("load:N", scale=alt.Scale(domain=LOADS, range=SERIES[:4]), title=None),
-            strokeDash=alt.StrokeDash("load:N", scale=alt.Scale(domain=LOADS, range=DASHES), title=None),
-        )
-        .facet(facet=alt.Facet("device_class:N", title=None, sort=order), columns=3)
+def speedups(points: pd.DataFrame, label: str) -> str:
+    """Speed-up over serial of one class by number of streams (columns load, streams, speedup): figure 4.6."""
+    base = alt.Chart(points, width=WIDTH, height=190).encode(
+        x=alt.X("streams:O", title="streams at once", axis=alt.Axis(labelAngle=0)),
+        y=alt.Y("speedup:Q", title="speed-up", scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=4)),
+        **_by_load(),
     )
-    return _svg(chart, "Speed-up of concurrent streams over streams one after the other, by class; the table below has the best")
+    dots = base.mark_point(filled=True, size=50, opacity=1).encode(shape=_shape(), strokeDash=alt.value([1, 0]))
+    return _svg(alt.layer(base.mark_line(strokeWidth=2), dots), label)

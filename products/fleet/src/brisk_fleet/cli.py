@@ -3,35 +3,85 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import dataclasses
 import datetime as dt
+import json
+import os
+import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
-from brisk_fleet import __version__, files
+from brisk_fleet import __version__, files, reading, whole
 from brisk_fleet.errors import FleetError
 from brisk_fleet.table import Table
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs a command; gives the exit code: 0, 1 for refused files, 2 for a failure."""
+    """Runs a command; gives the exit code: 0, 1 for refused entries of files, 2 for a failure, 128 and the number of a signal."""
     args = _parser().parse_args(arguments)
     try:
-        code: int = args.run(args)
+        with contextlib.nullcontext() if args.run is _serve else _ended_by_signals():
+            code: int = args.run(args)
     except FleetError as error:
-        sys.stderr.write(f"brisk-fleet: {error}\n")
-        return 2
+        code = 2
+        _tell(f"brisk-fleet: {error}")
     except KeyboardInterrupt:
-        return 130
+        code = 128 + signal.SIGINT
+    except _EndedError as ended:
+        code = 128 + ended.signal
+    return _closed(code)
+
+
+class _EndedError(BaseException):  # no fault: what is half written goes on the way out
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.signal = number
+
+
+@contextlib.contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Signals that would end the process at once end the command as Ctrl-C does: it leaves no half-written file."""
+
+    def end(number: int, _frame: object) -> None:
+        raise _EndedError(number)
+
+    wanted = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]
+    for number in wanted:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in wanted:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _closed(code: int) -> int:
+    """Hands what was written to its readers. One that has gone changes no status; a full disk does."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        # The interpreter would try again at its end, and fail.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            _tell(f"brisk-fleet: cannot write standard output: {error.strerror}")
+            return code or 2
     return code
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="brisk-fleet", description="Storage results of many devices: receive, rank, publish.")
+    parser = argparse.ArgumentParser(
+        prog="brisk-fleet",
+        description="Storage results of many devices: receive, rank, publish.",
+        epilog="Exit status: 0 done; 1 some entries of ingested files were refused, the rest is stored; 2 failure, "
+        "files that were to be written are as before; 130, 143 ended by a signal, likewise.",
+    )
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def command(name: str, run: object, about: str, has_table: bool = True) -> argparse.ArgumentParser:
-        found = commands.add_parser(name, help=about, description=about)
+    def command(name: str, run: object, about: str, has_table: bool = True, epilog: str | None = None) -> argparse.ArgumentParser:
+        found = commands.add_parser(name, help=about, description=about, epilog=epilog)
         found.set_defaults(run=run)
         if has_table:
             found.add_argument(
@@ -44,17 +94,31 @@ def _parser() -> argparse.ArgumentParser:
 
     serve = command("serve", _serve, "Receive submissions over HTTP, until it is stopped")
     serve.add_argument("--host", default="127.0.0.1", help="address to listen at (default: %(default)s)")
-    serve.add_argument("--port", type=int, default=8029, help="0: any free one (default: %(default)s)")
+    serve.add_argument("--port", type=_port, default=8029, help="0: any free one (default: %(default)s)")
     serve.add_argument("--per-minute", type=float, default=30.0, metavar="N", help="submissions of one address (default: %(default)s)")
     serve.add_argument("--burst", type=int, default=30, metavar="N", help="of these at once (default: %(default)s)")
 
-    ingest = command("ingest", _ingest, "Store the submissions of files, as 'brisk submit --output' writes them")
-    ingest.add_argument("folder", type=Path, metavar="DIR")
+    ingest = command(
+        "ingest",
+        _ingest,
+        "Store the submissions of files, as 'brisk submit --output' and 'export' write them; compressed by gzip or not",
+        epilog="Exit status: 0 all are in the table; 1 some entries were refused (standard error names each), the rest is in the table; "
+        "2 failure: standard error says why.",
+    )
+    ingest.add_argument(
+        "paths",
+        type=Path,
+        nargs="+",
+        metavar="PATH",
+        help="file; folder: its .json, .jsonl and .ndjson files, also with .gz, at any depth; -: standard input",
+    )
+    ingest.add_argument("--json", action="store_true", help="counts and refused entries as JSON on standard output")
 
     command("compact", _compact, "Join small files, and remove files that no version needs")
 
     export = command("export", _export, "Write the table as FILE.parquet (for analysis) or FILE.jsonl (to ingest again)")
-    export.add_argument("out", type=Path, metavar="FILE")
+    export.add_argument("out", type=Path, metavar="FILE", help="it is whole or as before; -: standard output")
+    export.add_argument("--format", choices=("parquet", "jsonl"), help="(default: by the ending of FILE)")
 
     publish = command("publish", _publish, "Write a static site: distributions, ranked models, a page for each")
     publish.add_argument("out", type=Path, metavar="OUT")
@@ -82,8 +146,26 @@ def _today() -> dt.date:
     return dt.datetime.now(dt.UTC).date()
 
 
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) < 1 << 16):
+        raise argparse.ArgumentTypeError(f"'{text}' is no port: 0 to 65535")
+    return int(text)
+
+
 def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
+    """A report. Without a reader it changes nothing."""
+    try:
+        sys.stdout.write(f"{text}\n")
+    except BrokenPipeError:
+        return
+    except OSError as error:
+        raise FleetError(f"cannot write standard output: {error.strerror}") from error
+
+
+def _tell(text: str) -> None:
+    """A message; without a reader it changes nothing."""
+    with contextlib.suppress(OSError):
+        sys.stderr.write(f"{text}\n")
 
 
 def _serve(args: argparse.Namespace) -> int:
@@ -96,30 +178,42 @@ def _serve(args: argparse.Namespace) -> int:
 
 
 def _ingest(args: argparse.Namespace) -> int:
-    found = files.ingest(Table.create(args.table), args.folder, _today())
-    for sentence in found.refused:
-        sys.stderr.write(f"refused: {sentence}\n")
-    _say(f"{found.stored} stored, {found.known} known already, {len(found.refused)} refused")
-    return 1 if found.refused else 0
+    entries: list[dict[str, str]] = []
+
+    def tell(entry: reading.Refused | reading.Skipped) -> None:
+        state = "refused" if isinstance(entry, reading.Refused) else "skipped"
+        _tell(f"{state}: {entry.place}: {entry.why}")
+        if args.json:
+            entries.append({"state": state, "entry": entry.place, "why": entry.why})
+
+    got = files.ingest(args.table, args.paths, _today(), tell)
+    if args.json:
+        _say(json.dumps({"kind": "fleet_ingest", **dataclasses.asdict(got), "entries": entries}, indent=1))
+    else:
+        _say(f"{got.stored} stored, {got.known} known already, {got.refused} refused" + (f", {got.skipped} skipped" if got.skipped else ""))
+    return 1 if got.refused else 0
 
 
 def _compact(args: argparse.Namespace) -> int:
     table = Table(args.table)
-    with table.writing():
+    with table.writing(), table.failures("write to"):
         before, after = table.compact()
     _say(f"{before} files became {after}")
     return 0
 
 
 def _export(args: argparse.Namespace) -> int:
-    _say(f"{files.export(Table(args.table), args.out)} submissions written to {args.out}")
+    count = files.export(Table(args.table), args.out, args.format)
+    (_tell if str(args.out) in whole.STDOUT else _say)(f"{count} submissions written to {args.out}")
     return 0
 
 
 def _publish(args: argparse.Namespace) -> int:
-    from brisk_fleet import site
+    from brisk_fleet import queries, site
 
-    pages = site.publish(Table(args.table), args.out, args.engine, args.emulated, _today())
+    table = Table(args.table)
+    with queries.failures(table):
+        pages = site.publish(table, args.out, args.engine, args.emulated, _today())
     _say(f"{pages} pages written: {args.out / 'index.html'}")
     return 0
 
@@ -131,8 +225,10 @@ def _profiles(args: argparse.Namespace) -> int:
         key = minisign.Key.parse(args.key.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise FleetError(f"cannot read the key {args.key}: {error}") from error
-    table = queries.usable(queries.whole(queries.connect("duckdb"), Table(args.table)), args.emulated)
-    count = profiles.write(table, args.emulated, args.out, key, dt.datetime.now(dt.UTC))
+    table = Table(args.table)
+    with queries.failures(table), table.failures("read"):
+        usable = queries.usable(queries.whole(queries.connect("duckdb"), table), args.emulated)
+        count = profiles.write(usable, args.emulated, args.out, key, dt.datetime.now(dt.UTC))
     _say(f"{count} profiles written and signed: {args.out / 'profiles.json'}")
     return 0
 

@@ -4,109 +4,118 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from brisk_fleet import columns, submission
+from brisk_fleet import columns, reading, submission, whole
 from brisk_fleet.errors import FleetError
 from brisk_fleet.table import Table
 
 _BATCH = 2000
+FORMATS = ("parquet", "jsonl")
 
 
 @dataclass
 class Ingested:
-    """What came of files: `refused` has a sentence for each file that is no submission."""
+    """What came of files: submissions stored and known already, entries refused and skipped."""
 
-    stored: int
-    known: int
-    refused: list[str]
+    stored: int = 0
+    known: int = 0
+    refused: int = 0
+    skipped: int = 0
 
 
-def ingest(table: Table, folder: Path, today: dt.date) -> Ingested:
-    """Stores each `*.json` (an envelope) and each line of `*.jsonl` below `folder`."""
-    found = Ingested(0, 0, [])
-    with table.writing():
-        known = table.ids()
+Told = Callable[[reading.Refused | reading.Skipped], None]
+
+
+def ingest(place: str, paths: list[Path], today: dt.date, tell: Told) -> Ingested:
+    """Stores the submissions of `paths` (`reading`) in the table at `place`; calls `tell` for each entry that is refused or skipped.
+
+    What was stored before a failure stays; the same files can be given again.
+
+    Raises:
+        FleetError: when none of `paths` is there, or the table cannot be written.
+    """
+    for path in paths:
+        if str(path) in reading.STDIN or path.exists() or path.is_symlink():
+            break
+    else:
+        raise FleetError(f"cannot read {', '.join(reading.shown(path) for path in paths[:3])}: no such file or folder")
+    table = Table.create(place)
+    got = Ingested()
+    with table.writing(), table.failures("write to"):
+        with table.failures("read"):
+            known = table.ids()
         batch: dict[bytes, submission.Accepted] = {}
 
         def commit() -> None:
             if batch:
                 table.append([submission.row(accepted, today) for accepted in batch.values()])
                 known.update(batch)
-                found.stored += len(batch)
+                got.stored += len(batch)
                 batch.clear()
 
-        for name, body in _bodies(folder):
-            try:
-                accepted = submission.check(body)
-            except submission.InvalidError as error:
-                found.refused.append(f"{name}: {error}")
-                continue
-            key = bytes.fromhex(accepted.id)
-            if key in known or key in batch:
-                found.known += 1
-                continue
-            batch[key] = accepted
-            if len(batch) >= _BATCH:
-                commit()
+        for item in reading.found(paths):
+            if isinstance(item, reading.Document):
+                try:
+                    accepted = submission.check(item.body)
+                except submission.InvalidError as error:
+                    item = reading.Refused(item.place, str(error))
+                else:
+                    key = bytes.fromhex(accepted.id)
+                    if key in known or key in batch:
+                        got.known += 1
+                    else:
+                        batch[key] = accepted
+                    if len(batch) >= _BATCH:
+                        commit()
+                    continue
+            if isinstance(item, reading.Refused):
+                got.refused += 1
+            else:
+                got.skipped += 1
+            tell(item)
         commit()
-    return found
+    return got
 
 
-def _bodies(folder: Path) -> Iterator[tuple[str, bytes]]:
-    if not folder.is_dir():
-        raise FleetError(f"{folder} is no folder")
-    for path in sorted(folder.rglob("*")):
-        try:
-            if path.suffix == ".json":
-                with path.open("rb") as file:
-                    # One byte more than is accepted: a huge file is not read whole.
-                    yield str(path), file.read(submission.BODY_BYTES_MAX + 1)
-            elif path.suffix == ".jsonl":
-                with path.open("rb") as file:
-                    for number, line in enumerate(file, 1):
-                        yield f"{path}:{number}", line
-        except OSError as error:
-            raise FleetError(f"cannot read {path}: {error.strerror}") from error
+def export(table: Table, out: Path, form: str | None) -> int:
+    """Writes the published columns as Parquet, or all submissions as JSON lines; gives their number. `form`: the ending of the name.
 
-
-def export(table: Table, out: Path) -> int:
-    """Writes the published columns as Parquet, or all submissions as JSON lines, by the name's ending; gives the number."""
+    Raises:
+        FleetError: when the file cannot be written, which then is as it was before, or the table cannot be read.
+    """
+    form = form or out.suffix.removeprefix(".")
+    if form not in FORMATS:
+        raise FleetError(f"{out}: a name ends in .parquet (for analysis) or .jsonl (to ingest again), or --format says which")
     count = 0
-    try:
-        if out.suffix == ".parquet":
-            count = write_public(table, out)
-        elif out.suffix == ".jsonl":
-            with out.open("w", encoding="utf-8") as file:
-                for batch in table.dataset().to_batches(columns=["id", "deletion_key_sha256", "document"]):
-                    for row in batch.to_pylist():
-                        envelope = {key: row[key] for key in ("id", "deletion_key_sha256")}
-                        envelope["submission"] = submission.document(row["document"])
-                        file.write(json.dumps(envelope, separators=(",", ":")) + "\n")
-                        count += 1
-        else:
-            raise FleetError(f"{out}: a name ends in .parquet (for analysis) or .jsonl (to ingest again)")
-    except OSError as error:
-        raise FleetError(f"cannot write {out}: {error.strerror}") from error
+    with whole.replaced(out) as file, table.failures("read"):
+        if form == "parquet":
+            return write_public(table, file)
+        for batch in table.batches(["id", "deletion_key_sha256", "document"]):
+            for row in batch.to_pylist():
+                envelope = {key: row[key] for key in ("id", "deletion_key_sha256")}
+                try:
+                    envelope["submission"] = submission.document(row["document"])
+                except (zlib.error, ValueError) as error:
+                    raise FleetError(f"cannot read the table {table.place}: the submission {row['id']} is damaged") from error
+                file.write((json.dumps(envelope, separators=(",", ":")) + "\n").encode())
+                count += 1
     return count
 
 
-def write_public(table: Table, out: Path, rows: ds.Expression | None = None) -> int:
-    """Writes the published columns as Parquet, of all submissions or of those that `rows` selects; gives the number.
-
-    Memory does not grow with the table: one group of rows is read after the other.
-    """
+def write_public(table: Table, file: whole.Target, rows: ds.Expression | None = None) -> int:
+    """Writes the published columns as Parquet, of all submissions or of those that `rows` selects; gives the number."""
     names = [column.name for column in columns.PUBLIC]
     schema = columns.SCHEMA.empty_table().select(names).schema
     count = 0
-    with pq.ParquetWriter(out, schema, compression="zstd") as writer:
-        scanner = table.dataset().scanner(columns=names, filter=rows, batch_readahead=1, fragment_readahead=1)
-        for batch in scanner.to_batches():
+    with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        for batch in table.batches(names, rows):
             if batch.num_rows:
                 writer.write_batch(batch.cast(schema))
                 count += batch.num_rows

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 import secrets
 from pathlib import Path
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from brisk_fleet import whole
 from brisk_fleet.errors import FleetError
 
 _RAW = 32
@@ -98,15 +98,18 @@ def write_pair(path: Path) -> Path:
     """Writes a new pair: the secret key at `path`, for its owner alone, the public one beside it; gives the latter's path."""
     key = Key.generate()
     public = path.with_suffix(".pub")
+    if public == path:
+        raise FleetError(f"{path} is the name of a public key: name the secret one, such as {path.with_suffix('.key')}")
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(key.secret_text())
-        public.write_text(key.public_text(), encoding="utf-8")
+        with whole.made(path, 0o600) as file:
+            file.write(key.secret_text().encode())
+            with whole.made(public, 0o644) as other:
+                other.write(key.public_text().encode())
+        whole.flush(path.absolute().parent)
     except FileExistsError as error:
-        raise FleetError(f"{path} exists: a key is never overwritten") from error
+        raise FleetError(f"{error.filename} exists: a key is never overwritten") from error
     except OSError as error:
-        raise FleetError(f"cannot write {path}: {error.strerror}") from error
+        raise FleetError(f"cannot write {path} and {public}: {error.strerror}") from error
     return public
 
 

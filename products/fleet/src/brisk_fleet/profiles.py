@@ -16,8 +16,7 @@ from typing import Any
 
 from ibis.expr.types import Table
 
-from brisk_fleet import queries
-from brisk_fleet.errors import FleetError
+from brisk_fleet import queries, whole
 from brisk_fleet.minisign import Key
 from brisk_fleet.robust import DEVICES_MIN, NORMAL_QUARTILES
 
@@ -79,10 +78,7 @@ def write(table: Table, emulated: bool, out: Path, key: Key, now: dt.datetime) -
     }
     content = (json.dumps(document, indent=1, sort_keys=True) + "\n").encode()
     comment = f"timestamp:{int(now.timestamp())}\tfile:profiles.json\thashed"
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        (out / "profiles.json").write_bytes(content)
-        (out / "profiles.json.minisig").write_text(key.sign(content, comment), encoding="utf-8")
-    except OSError as error:
-        raise FleetError(f"cannot write {error.filename}: {error.strerror}") from error
+    with whole.folder(out) as staged:
+        (staged / "profiles.json").write_bytes(content)
+        (staged / "profiles.json.minisig").write_text(key.sign(content, comment), encoding="utf-8")
     return len(profiles)

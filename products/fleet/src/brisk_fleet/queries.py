@@ -7,9 +7,14 @@ whole table, where it says so) and gives an expression.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, cast
 
+import duckdb
 import ibis
 from ibis import _
 from ibis.expr.types import FloatingColumn, FloatingScalar, Table
@@ -34,8 +39,39 @@ def connect(engine: str) -> Any:
         FleetError: when the engine is not installed.
     """
     if engine == "duckdb":
-        return ibis.duckdb.connect()
+        # Its own choice for what memory does not hold is the folder in which the command was started.
+        return ibis.duckdb.connect(temp_directory=str(_spill()), **DUCKDB)
     return ibis.pyspark.connect(_spark())
+
+
+DUCKDB: dict[str, Any] = {}
+"""More settings of DuckDB."""
+
+
+def _spill() -> Path:
+    return Path(tempfile.gettempdir(), f"brisk-fleet-{os.getpid()}")
+
+
+@contextmanager
+def failures(table: FleetTable) -> Iterator[None]:
+    """Turns failures of the engines into sentences: a damaged table, too little memory, a full disk for what memory does not hold."""
+    try:
+        yield
+    except _engine_errors() as error:
+        why = str(error).strip().split("\n", 1)[0][:400]
+        hint = ""
+        if isinstance(error, duckdb.OutOfMemoryException):
+            hint = f"; what memory does not hold goes to {_spill().parent}: TMPDIR names a folder with more space"
+        raise FleetError(f"cannot compute from the table {table.place}: {why}{hint}") from error
+
+
+def _engine_errors() -> tuple[type[Exception], ...]:
+    if "pyspark" not in sys.modules:
+        return (duckdb.Error,)
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    return (duckdb.Error, Py4JError, PySparkException)
 
 
 def _spark() -> Any:

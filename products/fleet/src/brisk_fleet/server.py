@@ -1,12 +1,6 @@
 """`brisk-fleet serve`: receives submissions.
 
-| request | answer |
-|---|---|
-| `POST /v1/submissions` (an envelope) | 201 stored, 200 known, 413 too large, 422 not of the schema, 429 too often, 503 not now |
-| `DELETE /v1/submissions/ID`, `Authorization: Bearer SECRET` | 204 deleted, 403 another secret, 404 no such submission |
-| `GET /v1/schema` | the JSON Schema of an envelope |
-| `GET /healthz` | 200, or 503 with the reason |
-| `GET /metrics` | OpenMetrics |
+`openapi` has the operations and their answers; `GET /openapi.json` gives them to programs.
 
 No address is logged or stored. TLS, and timeouts of request heads, are a reverse proxy's (README).
 """
@@ -16,8 +10,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime as dt
+import errno
 import hashlib
 import queue
+import re
 import socket
 import sys
 import time
@@ -28,11 +24,12 @@ import uvicorn
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST, generate_latest
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from brisk_fleet import submission
+from brisk_fleet import openapi, submission
 from brisk_fleet.errors import FleetError
 from brisk_fleet.limits import RateLimit
 from brisk_fleet.table import Table
@@ -56,9 +53,19 @@ class Options:
 class Refusal(Exception):  # it is an answer, not a fault
     """An answer other than success."""
 
-    def __init__(self, status: int, why: str, retry_s: int | None = None) -> None:
+    def __init__(self, status: int, why: str, headers: dict[str, str] | None = None) -> None:
         super().__init__(why)
-        self.status, self.why, self.retry_s = status, why, retry_s
+        self.status, self.why, self.headers = status, why, headers
+
+
+def _retry(after_s: int) -> dict[str, str]:
+    return {"retry-after": str(after_s)}
+
+
+async def _no_route(_request: Request, error: Exception) -> Response:
+    if not isinstance(error, HTTPException):
+        raise error
+    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
 
 
 class Receiver:
@@ -90,14 +97,10 @@ class Receiver:
                 await asyncio.to_thread(self._writer.stop)
 
         return Starlette(
-            routes=[
-                Route("/v1/submissions", self.submit, methods=["POST"]),
-                Route("/v1/submissions/{id}", self.delete, methods=["DELETE"]),
-                Route("/v1/schema", self.schema),
-                Route("/healthz", self.health),
-                Route("/metrics", self.metrics),
-            ],
+            routes=[Route(one.path, getattr(self, one.name), methods=[one.method]) for one in openapi.OPERATIONS],
             lifespan=lifespan,
+            # Another path or method: in the form of all refusals.
+            exception_handlers={HTTPException: _no_route},
         )
 
     async def submit(self, request: Request) -> Response:
@@ -114,6 +117,10 @@ class Receiver:
     async def schema(self, _request: Request) -> Response:
         """Gives the JSON Schema."""
         return JSONResponse(submission.schema())
+
+    async def openapi(self, _request: Request) -> Response:
+        """Gives the OpenAPI document."""
+        return JSONResponse(openapi.document())
 
     async def health(self, _request: Request) -> Response:
         """Says whether submissions can be stored."""
@@ -132,8 +139,7 @@ class Receiver:
         try:
             answer: Response = await work  # type: ignore[misc]
         except Refusal as refusal:
-            headers = {"retry-after": str(refusal.retry_s)} if refusal.retry_s is not None else None
-            answer = JSONResponse({"error": refusal.why}, refusal.status, headers)
+            answer = JSONResponse({"error": refusal.why}, refusal.status, refusal.headers)
         self._answers.labels(route, str(answer.status_code)).inc()
         return answer
 
@@ -141,7 +147,7 @@ class Receiver:
         client = request.client.host if request.client else ""
         wait_s = self._limit.wait_s(client, time.monotonic())
         if wait_s > 0:
-            raise Refusal(429, "too many requests from one address", int(wait_s) + 1)
+            raise Refusal(429, "too many requests from one address", _retry(int(wait_s) + 1))
 
     async def _submit(self, request: Request) -> Response:
         self._admit(request)
@@ -149,15 +155,16 @@ class Receiver:
         try:
             accepted = submission.check(body)
         except submission.InvalidError as error:
-            raise Refusal(422, f"the submission is refused: {error}") from error
+            status = 409 if isinstance(error, submission.WrongIdError) else 422
+            raise Refusal(status, f"the submission is refused: {error}") from error
         try:
             is_new = await asyncio.wrap_future(self._writer.add(accepted))
         except queue.Full as error:
-            raise Refusal(503, "too many submissions wait", _RETRY_S) from error
+            raise Refusal(503, "too many submissions wait", _retry(_RETRY_S)) from error
         except submission.InvalidError as error:
             raise Refusal(422, f"the submission is refused: {error}") from error
         except Exception as error:  # the writer's: it has kept the reason for /healthz
-            raise Refusal(503, "the table cannot be written now", _RETRY_S) from error
+            raise Refusal(503, "the table cannot be written now", _retry(_RETRY_S)) from error
         return JSONResponse({"id": accepted.id, "status": "stored" if is_new else "known"}, 201 if is_new else 200)
 
     async def _delete(self, request: Request) -> Response:
@@ -165,14 +172,15 @@ class Receiver:
         submission_id = request.path_params["id"]
         scheme, _, secret = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not secret:
-            raise Refusal(403, "the secret of the receipt is needed: Authorization: Bearer SECRET")
-        if len(submission_id) != 64 or not set(submission_id) <= set("0123456789abcdef"):
+            why = "the secret of the receipt is needed: Authorization: Bearer SECRET"
+            raise Refusal(401, why, {"www-authenticate": "Bearer"})
+        if not re.fullmatch(openapi.ID_PATTERN, submission_id):
             raise Refusal(404, "there is no such submission")
         digest = hashlib.sha256(secret.encode()).hexdigest()
         try:
             outcome = await asyncio.wrap_future(self._writer.delete(submission_id, digest))
         except Exception as error:
-            raise Refusal(503, "the table cannot be written now", _RETRY_S) from error
+            raise Refusal(503, "the table cannot be written now", _retry(_RETRY_S)) from error
         if outcome is not Deletion.DONE:
             raise Refusal(404 if outcome is Deletion.MISSING else 403, outcome.value)
         return Response(status_code=204)
@@ -209,12 +217,8 @@ def serve(place: str, host: str, port: int, options: Options) -> None:
     """Serves until SIGINT or SIGTERM; prints the address once it listens."""
     table = Table.create(place)
     with table.writing(), socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((host, port))
-        except OSError as error:
-            raise FleetError(f"cannot listen at {host}, port {port}: {error.strerror}") from error
-        writer = Writer(table, lambda: dt.datetime.now(dt.UTC).date())
+        with table.failures("read"):
+            writer = Writer(table, lambda: dt.datetime.now(dt.UTC).date())
         app = Receiver(writer, options).app()
         config = uvicorn.Config(
             app,
@@ -225,8 +229,16 @@ def serve(place: str, host: str, port: int, options: Options) -> None:
             timeout_keep_alive=10,
             timeout_graceful_shutdown=20,
         )
-        listener.listen(config.backlog)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, port))
+            listener.listen(config.backlog)
+        except OSError as error:
+            hint = "; --port 0 takes any free one" if error.errno == errno.EADDRINUSE else ""
+            raise FleetError(f"cannot listen at {host}, port {port}: {error.strerror}{hint}") from error
         shown = f"[{host}]" if ":" in host else host
-        sys.stdout.write(f"listening at http://{shown}:{listener.getsockname()[1]}, {writer.count} submissions in {place}\n")
-        sys.stdout.flush()
+        # It serves also where no one reads this.
+        with contextlib.suppress(OSError):
+            sys.stdout.write(f"listening at http://{shown}:{listener.getsockname()[1]}, {writer.count} submissions in {place}\n")
+            sys.stdout.flush()
         uvicorn.Server(config).run([listener])

@@ -25,6 +25,7 @@ from markupsafe import Markup
 from brisk_fleet import charts, columns, files, queries, robust, submission
 from brisk_fleet.errors import FleetError
 from brisk_fleet.table import Table
+from brisk_fleet.whole import Target, folder
 
 RANKED = "total_bytes_per_s"
 
@@ -112,8 +113,18 @@ def publish(table: Table, out: Path, engine: str, emulated: bool, today: dt.date
         pages[f"models/{model.slug}.html"] = _render("model.html", page)
     dictionary = [{"name": column.name, "type": str(column.type), "about": column.about} for column in columns.PUBLIC]
     pages["data/index.html"] = _render("data.html", context | {"dictionary": dictionary, "up": "../"})
-    _write(out, pages)
-    _data(table, emulated, out)
+    with folder(out) as staged:
+        for name, text in pages.items():
+            (staged / name).parent.mkdir(exist_ok=True)
+            (staged / name).write_text(text, encoding="utf-8")
+        data = Path("data", "fleet.parquet")
+        shown = ~ds.field("excluded") & (ds.field("emulated") == emulated)
+        with (staged / data).open("wb") as file, table.failures("read"):
+            files.write_public(table, Target(file, out / data), shown)
+    for old in (out / "models").glob("*.html"):
+        # Models that are no longer there.
+        if f"models/{old.name}" not in pages:
+            old.unlink(missing_ok=True)
     return len(pages)
 
 
@@ -186,18 +197,11 @@ def _index(usable: Any, whole: Any, found: list[Model], context: dict[str, Any])
         "excluding": submission.EXCLUDING,
         "curves": Markup(charts.distributions(curves)) if len(curves) else None,  # noqa: S704  # SVG of our own, from numbers
         "quartiles": quartiles,
-        "slowdown": Markup(  # noqa: S704
-            charts.ranges(
-                slow_points,
-                "times slower than alone: median of devices, line from quartile to quartile",
-                "Slowdown by class",
-            )
-        )
-        if len(slow_points)
-        else None,
+        "keys": Markup(charts.keys()),  # noqa: S704
+        "slowdown": Markup(charts.ranges(slow_points, "times slower than alone", "Slowdown by class")) if len(slow_points) else None,  # noqa: S704
         "slowdown_rows": slow_points.to_dict("records"),
         "asymmetry": [row for row in asymmetry if not math.isnan(row["sequential"] or math.nan)],
-        "speedups": Markup(charts.speedups(speed_points)) if len(speed_points) else None,  # noqa: S704
+        "speedups": _speedups(speed_points),
         "best_speedups": _best(speed_points),
         "published": _published(slow, speed),
         "widest": widest,
@@ -256,6 +260,17 @@ def _speed_points(speed: pd.DataFrame) -> pd.DataFrame:
                         }
                     )
     return pd.DataFrame(rows)
+
+
+def _speedups(points: pd.DataFrame) -> list[tuple[str, Markup]]:
+    """A chart for each class."""
+    if not len(points):
+        return []
+    name = "Speed-up of concurrent streams over streams one after the other, {}; the table below has the best"
+    return [
+        (str(device_class), Markup(charts.speedups(group, name.format(device_class))))  # noqa: S704
+        for device_class, group in points.groupby("device_class")
+    ]
 
 
 def _best(speed_points: pd.DataFrame) -> list[dict[str, Any]]:
@@ -329,7 +344,8 @@ def _environment() -> jinja2.Environment:
 def _inline() -> dict[str, Any]:
     """Style, script and policy: inline, and nothing else may run or load. A page works from a folder, and no request leaves it."""
     folder = resources.files("brisk_fleet").joinpath("templates")
-    style = folder.joinpath("site.css").read_text(encoding="utf-8")
+    # The style of `brisk report` itself, and what it has no need of.
+    style = "".join(folder.joinpath(name).read_text(encoding="utf-8") for name in ("report.css", "site.css"))
     script = folder.joinpath("site.js").read_text(encoding="utf-8")
     policy = (
         f"default-src 'none'; style-src 'unsafe-inline'; script-src '{_digest(script)}'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -343,26 +359,3 @@ def _render(name: str, context: dict[str, Any]) -> str:
 
 def _digest(script: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-
-
-def _write(out: Path, pages: dict[str, str]) -> None:
-    try:
-        for folder in ("models", "data"):
-            (out / folder).mkdir(parents=True, exist_ok=True)
-        # Models that are no longer there.
-        for old in (out / "models").glob("*.html"):
-            if f"models/{old.name}" not in pages:
-                old.unlink()
-        for name, text in pages.items():
-            (out / name).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise FleetError(f"cannot write {error.filename}: {error.strerror}") from error
-
-
-def _data(table: Table, emulated: bool, out: Path) -> None:
-    """The published columns of all shown devices, as Parquet."""
-    file = out / "data" / "fleet.parquet"
-    try:
-        files.write_public(table, file, ~ds.field("excluded") & (ds.field("emulated") == emulated))
-    except OSError as error:
-        raise FleetError(f"cannot write {file}: {error.strerror or error}") from error

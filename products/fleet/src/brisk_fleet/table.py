@@ -2,14 +2,17 @@
 
 What `append` and `delete` have returned from is durable: on a directory, the files of the commit and their folders are flushed to the
 disk before. One process writes at a time (a lock on the directory); any number reads. A deletion rewrites the files that hold the row
-and removes the old ones at once, so that deleted data is gone from the disk too.
+and removes the old ones at once, and those of commits that failed, so that deleted data is gone from the disk too.
 """
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
+import itertools
 import json
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,11 +20,14 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.fs as pa_fs
+import pyarrow.parquet as pq
 from deltalake import DeltaTable, WriterProperties, write_deltalake
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from brisk_fleet import columns
 from brisk_fleet.errors import FleetError
+from brisk_fleet.whole import flush
 
 # Small files of single commits are joined once there are so many.
 FILES_MAX = 200
@@ -41,8 +47,12 @@ class Table:
             self._delta = DeltaTable(place)
         except TableNotFoundError as error:
             raise FleetError(f"there is no table at {place}: 'brisk-fleet serve' or 'brisk-fleet ingest' makes one") from error
-        except (DeltaError, OSError) as error:
-            raise FleetError(f"cannot open the table {place}: {error}") from error
+        except (DeltaError, OSError, ValueError) as error:
+            raise FleetError(f"cannot open the table {place}: {_sentence(error)}") from error
+        found = {field.name for field in self._delta.schema().fields}
+        lacking = [name for name in columns.SCHEMA.names if name not in found]
+        if lacking:
+            raise FleetError(f"{place} is a table of something else: it has no column '{lacking[0]}'; name another with --table")
 
     @classmethod
     def create(cls, place: str) -> Table:
@@ -62,8 +72,8 @@ class Table:
                     "delta.logRetentionDuration": "interval 1 days",
                 },
             )
-        except (DeltaError, OSError) as error:
-            raise FleetError(f"cannot make a table at {place}: {error}") from error
+        except (DeltaError, OSError, ValueError) as error:
+            raise FleetError(f"cannot make a table at {place}: {_sentence(error)}") from error
         return cls(place)
 
     @contextmanager
@@ -72,18 +82,32 @@ class Table:
         if self.local is None:
             yield
             return
-        with (self.local / ".writer.lock").open("a+") as lock:
+        try:
+            lock = (self.local / ".writer.lock").open("a+")
+        except OSError as error:
+            raise FleetError(f"cannot write to the table {self.place}: {error.strerror}") from error
+        with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 lock.seek(0)
                 holder = lock.read().strip() or "unknown"
                 raise FleetError(f"another process writes to {self.place} (process {holder}): stop it, or send to it") from error
-            lock.truncate(0)
-            lock.write(f"{os.getpid()}\n")
-            lock.flush()
-            self._delta.update_incremental()
+            # The holder's name is a help in a message: a full disk takes no more than that.
+            with contextlib.suppress(OSError):
+                os.ftruncate(lock.fileno(), 0)
+                os.write(lock.fileno(), f"{os.getpid()}\n".encode())
+            with self.failures("write to"):
+                self.refresh()
             yield
+
+    @contextmanager
+    def failures(self, act: str) -> Iterator[None]:
+        """Turns failures of storage and its libraries into sentences: `act` is what was tried, such as `read`."""
+        try:
+            yield
+        except (DeltaError, pa.ArrowException, OSError) as error:
+            raise FleetError(f"cannot {act} the table {self.place}: {_sentence(error)}") from error
 
     def refresh(self) -> None:
         """Sees what others have committed."""
@@ -121,7 +145,11 @@ class Table:
         self._vacuum()
 
     def compact(self) -> tuple[int, int]:
-        """Joins small files and removes what no version needs; gives the numbers of files before and after."""
+        """Joins small files and removes what no version needs; gives the numbers of files before and after.
+
+        What failed commits have left, as on a full disk, goes first: its space may be what is missing.
+        """
+        self._vacuum()
         before, files = self._delta.version(), len(self._delta.file_uris())
         self._delta.optimize.compact(writer_properties=_PARQUET)
         self._flush(before)
@@ -140,10 +168,35 @@ class Table:
 
     def dataset(self) -> Any:
         """Gives the current version as an Arrow dataset."""
-        return self._delta.to_pyarrow_dataset()
+        if self.local is None:
+            return self._delta.to_pyarrow_dataset()
+        # The library's own file system is Python's: threads that still read when the interpreter ends would wait for it, or abort.
+        native = pa_fs.SubTreeFileSystem(str(self.local.absolute()), pa_fs.LocalFileSystem())
+        return self._delta.to_pyarrow_dataset(filesystem=native)
+
+    def batches(self, names: list[str], rows: ds.Expression | None = None) -> Iterator[pa.RecordBatch]:
+        """Gives columns of the current version, of all rows or of those that `rows` selects by these columns.
+
+        Memory does not grow with the table. All is read by the caller's thread: none reads ahead, or is left when the caller stops.
+        """
+        dataset = self.dataset()
+        for file in dataset.files:
+            with dataset.filesystem.open_input_file(file) as source:
+                for batch in pq.ParquetFile(source).iter_batches(1 << 15, columns=names, use_threads=False):
+                    table = pa.Table.from_batches([batch]).select(names)
+                    yield from (table if rows is None else table.filter(rows)).to_batches()
 
     def _vacuum(self) -> None:
-        self._delta.vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False)
+        """Removes the files of data that the current version does not need."""
+        if self.local is None:
+            self._delta.vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False, full=True)
+            return
+        # The library compares times of its log with the clock, and keeps all that a clock that went back calls newer than now.
+        needed = {Path(action).name for action in self._delta.file_uris()}
+        for file in self.local.glob("part-*.parquet"):
+            if file.name not in needed:
+                file.unlink(missing_ok=True)
+        flush(self.local)
 
     def _flush(self, before: int) -> None:
         """Flushes the files of the commits since version `before`: data first, then the log, then the folders."""
@@ -155,15 +208,13 @@ class Table:
             for line in entry.read_text(encoding="utf-8").splitlines():
                 added = json.loads(line).get("add")
                 if added:
-                    _fsync(self.local / added["path"])
-            _fsync(entry)
-        _fsync(self.local)
-        _fsync(log)
+                    flush(self.local / added["path"])
+            flush(entry)
+        flush(self.local)
+        flush(log)
 
 
-def _fsync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _sentence(error: Exception) -> str:
+    """What a library says, without the stack that it may add."""
+    said = itertools.takewhile(lambda line: not re.match(r"\s*0: ", line), str(error).splitlines())
+    return " ".join(" ".join(said).split())[:600]
