@@ -22,6 +22,8 @@
 //!
 //! What only the code under test can find out, such as a part of eBPF that this kernel lacks, is given to [`skip`].
 
+#![allow(clippy::print_stderr, reason = "a test reports to its output")]
+
 mod capability;
 mod requirement;
 
