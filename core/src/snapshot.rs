@@ -19,6 +19,7 @@ mod rates;
 mod table;
 #[cfg(test)]
 mod tests;
+mod unread;
 
 use std::borrow::Cow;
 
@@ -32,6 +33,26 @@ pub use table::{
     MemoryLevels, NetRates, NetTotals, PagingRates, PagingTotals, PressureShares, PressureTotals, StallShares,
     StallTotals, TICK_US,
 };
+pub use unread::Unread;
+
+/// The id of [`Snapshot::unread`] among the counters that came after format 1 of records.
+const UNREAD: u8 = 255;
+
+/// A part of a snapshot that comes from a file of its own, and may be missing while the others are there. Pressure and what is known of
+/// apps are optional by themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// [`Snapshot::cpu`].
+    Cpu,
+    /// [`Snapshot::memory`].
+    Memory,
+    /// [`Snapshot::paging`].
+    Paging,
+    /// [`Snapshot::disks`].
+    Disks,
+    /// [`Snapshot::nets`].
+    Nets,
+}
 
 /// One moment of the machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +75,9 @@ pub struct Snapshot {
     pub nets: Vec<NetTotals>,
     /// Apps.
     pub apps: Vec<AppTotals>,
+    /// Parts that could not be read.
+    #[serde(skip)]
+    pub unread: Unread,
 }
 
 /// What happened between two snapshots.
@@ -75,6 +99,9 @@ pub struct Interval {
     pub nets: Vec<NetRates>,
     /// Apps that were there all the time.
     pub apps: Vec<AppRates>,
+    /// Parts that could not be read at its beginning or at its end, and have no rates.
+    #[serde(skip)]
+    pub unread: Unread,
 }
 
 impl Snapshot {
@@ -85,23 +112,26 @@ impl Snapshot {
         let span = Span { elapsed_s: elapsed_ns as f64 / 1e9, processors: self.cpu.processors.max(1) };
         let wall_ms = i128::from(self.wall_unix_ms) - i128::from(previous.wall_unix_ms);
         let wall_step_ms = wall_ms - i128::from(elapsed_ns / 1_000_000);
+        let unread = self.unread.or(previous.unread);
+        let (cpu, paging) = (!unread.has(Part::Cpu), !unread.has(Part::Paging));
         Some(Interval {
             elapsed_ns,
             wall_step_ms: i64::try_from(wall_step_ms).unwrap_or(if wall_step_ms < 0 { i64::MIN } else { i64::MAX }),
-            cpu: self.cpu.rates(&previous.cpu, &span).unwrap_or_default(),
+            cpu: cpu.then(|| self.cpu.rates(&previous.cpu, &span)).flatten().unwrap_or_default(),
             // These count from boot and never begin anew while time goes forward.
-            paging: self.paging.rates(&previous.paging, &span).unwrap_or_default(),
+            paging: paging.then(|| self.paging.rates(&previous.paging, &span)).flatten().unwrap_or_default(),
             pressure: self.pressure.rates(&previous.pressure, &span).unwrap_or_default(),
             disks: both(&self.disks, &previous.disks, |disk| &disk.name, &span),
             nets: both(&self.nets, &previous.nets, |net| &net.name, &span),
             apps: both(&self.apps, &previous.apps, |app| &app.name, &span),
+            unread,
         })
     }
 }
 
 impl Counted for Snapshot {
     fn each_number(&mut self, step: u64, visit: &mut dyn FnMut(&mut u64, u64)) {
-        let Self { at_ns, wall_unix_ms, cpu, memory, paging, pressure, disks, nets, apps } = self;
+        let Self { at_ns, wall_unix_ms, cpu, memory, paging, pressure, disks, nets, apps, unread: _ } = self;
         visit(at_ns, 1);
         visit(wall_unix_ms, 1);
         cpu.each_number(step, visit);
@@ -114,7 +144,8 @@ impl Counted for Snapshot {
     }
 
     fn each_later(&mut self, _part: u16, visit: VisitLater<'_>) {
-        let Self { at_ns: _, wall_unix_ms: _, cpu, memory, paging, pressure, disks, nets, apps } = self;
+        let Self { at_ns: _, wall_unix_ms: _, cpu, memory, paging, pressure, disks, nets, apps, unread } = self;
+        visit((UNREAD, 0), &mut unread.bits);
         cpu.each_later(0, visit);
         memory.each_later(0, visit);
         paging.each_later(0, visit);
@@ -170,12 +201,18 @@ impl Interval {
         let mut part = |kind, part: &str, values: &dyn Valued| {
             values.each_value("", "", &mut |name, value| put(kind, part, name, value));
         };
-        part("cpu", "", &self.cpu);
-        part("paging", "", &self.paging);
+        if !self.unread.has(Part::Cpu) {
+            part("cpu", "", &self.cpu);
+        }
+        if !self.unread.has(Part::Paging) {
+            part("paging", "", &self.paging);
+        }
         part("pressure", "", &self.pressure);
         self.disks.iter().for_each(|disk| part("disk", &disk.name, disk));
         self.nets.iter().for_each(|net| part("net", &net.name, net));
         self.apps.iter().for_each(|app| part("app", &app.name, app));
-        now.memory.each_value(&mut |name, value| put("memory", "", name, value));
+        if !now.unread.has(Part::Memory) {
+            now.memory.each_value(&mut |name, value| put("memory", "", name, value));
+        }
     }
 }

@@ -3,6 +3,8 @@
 //! `BRISK_NO_BPF=1` builds without them and without clang: brisk then behaves as on a kernel that refuses eBPF.
 //! `CLANG` names another compiler than `clang`.
 
+#![allow(clippy::print_stderr, reason = "cargo shows it")]
+
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};

@@ -8,6 +8,8 @@
 //! response time. A median outside 3 % is marked. Response times are fio's total latency, which begins, as ours, before the
 //! submitting call.
 
+#![allow(clippy::print_stdout, reason = "an example shows what it found")]
+
 use std::fs::OpenOptions;
 use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;

@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release -p brisk-cures --example amounts -- PRESETS APPS SOLUTIONS SEEDS PAGES`, each but the last a list with commas, 0 for all pages; from a source tree.
 
+#![allow(clippy::print_stderr, clippy::print_stdout, reason = "an example shows what it found")]
+
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 

@@ -51,6 +51,7 @@ const PRESSURE_WINDOW_MIN: Duration = Duration::from_secs(6);
 /// # Errors
 /// When the device cannot be created; the reason is also sent through the socket.
 pub fn serve(dir: &Path) -> Result<()> {
+    brisk_log::serve();
     if StateDir::at(dir).is_none_or(|dir| dir.load().is_none()) {
         return Err(refused(format!("{} is not the directory of a lab device", dir.display())));
     }

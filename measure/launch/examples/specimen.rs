@@ -4,6 +4,8 @@
 //! specimen window draw wait=300 draw caret=500 stay
 //! ```
 
+#![allow(clippy::print_stdout, reason = "an example shows what it found")]
+
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -5,6 +5,8 @@
 //!
 //! BRISK is the program, whose image is taken from the cache or built; OUT gets `VARIANT-APP.png`.
 
+#![allow(clippy::print_stdout, reason = "an example shows what it found")]
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

@@ -1,5 +1,7 @@
 //! Writes sample documents and their pages into a folder, for looking at: `cargo run --example pages -- FOLDER`.
 
+#![allow(clippy::print_stdout, reason = "an example shows what it found")]
+
 #[path = "../tests/samples/mod.rs"]
 mod samples;
 

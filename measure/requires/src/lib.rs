@@ -26,6 +26,8 @@
 //!
 //! What only the code under test can find out, such as a part of eBPF that this kernel lacks, is given to [`skip`].
 
+#![allow(clippy::print_stderr, reason = "a test reports to its output")]
+
 mod attempt;
 mod capability;
 mod requirement;

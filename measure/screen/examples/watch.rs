@@ -3,6 +3,8 @@
 //!
 //! A blinking caret appears as one tile with two alternating hashes. The last line shows the cost of watching.
 
+#![allow(clippy::print_stdout, reason = "an example shows what it found")]
+
 use std::time::Duration;
 
 use brisk_screen::{Kind, Result, Screen, Seen, Watcher, Wayland, X11, monotonic_ns};

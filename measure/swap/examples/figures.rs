@@ -2,6 +2,8 @@
 //!
 //! usage: figures [SEED...]
 
+#![allow(clippy::print_stdout, reason = "an example shows what it found")]
+
 use brisk_flash::Preset;
 use brisk_swap::{Policy, Settings, SwapIn, Workload, replay};
 

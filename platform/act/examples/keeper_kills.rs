@@ -2,6 +2,8 @@
 //!
 //! Exit codes: 0 nothing stayed frozen, 1 something did, 2 not possible here.
 
+#![allow(clippy::print_stderr, clippy::print_stdout, reason = "an example shows what it found")]
+
 #[allow(dead_code, reason = "the tests use more of it")]
 #[path = "../tests/kills/mod.rs"]
 mod kills;

@@ -30,15 +30,20 @@ pub fn parse_mem_info(bytes: &[u8]) -> Result<MemoryLevels, ParseError> {
 /// Reads the text of /proc/vmstat. Counters that it lacks are zero events, or unknown where kernels differ.
 ///
 /// # Errors
-/// When a line is empty, or a known counter has no value or one that is not a number.
+/// When it has neither a known counter nor a level (`nr_...`), which every kernel writes first, a line is empty, or a known counter has
+/// no value or one that is not a number.
 pub fn parse_paging(bytes: &[u8]) -> Result<PagingTotals, ParseError> {
     let mut paging = PagingTotals::default();
+    let mut is_vmstat = false;
     for mut words in lines(bytes) {
-        if let Some(slot) = paging.slot_of(words.word("name")?) {
+        let name = words.word("name")?;
+        is_vmstat |= name.starts_with(b"nr_");
+        if let Some(slot) = paging.slot_of(name) {
             *slot = slot.saturating_add(words.number("value")?);
+            is_vmstat = true;
         }
     }
-    Ok(paging)
+    if is_vmstat { Ok(paging) } else { Err(ParseError::MissingLine("nr_free_pages")) }
 }
 
 /// Memory of a control group and of those below it.

@@ -8,9 +8,10 @@ use crate::fields::{self, Words, lines};
 /// Reads the text of /proc/net/dev.
 ///
 /// # Errors
-/// When a line behind the two of the heading has no name with a colon, or a field is missing or not a number.
+/// When there is no heading, a line behind the two of the heading has no name with a colon, or a field is missing or not a number.
 pub fn parse_net_devices(bytes: &[u8]) -> Result<Vec<NetTotals>, ParseError> {
-    lines(bytes).skip_while(|words| words.rest.contains(&b'|')).map(device).collect()
+    let devices = lines(bytes).skip_while(|words| words.rest.contains(&b'|')).map(device).collect::<Result<_, _>>()?;
+    if bytes.contains(&b'|') { Ok(devices) } else { Err(ParseError::MissingLine("Inter-|")) }
 }
 
 fn device(words: Words<'_>) -> Result<NetTotals, ParseError> {

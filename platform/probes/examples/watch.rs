@@ -2,6 +2,8 @@
 //!
 //! With `--files` it lists the requests to files too.
 
+#![allow(clippy::print_stdout, reason = "an example shows what it found")]
+
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;

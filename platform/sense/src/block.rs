@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use brisk_formats::{DeviceNumber, SECTOR_BYTES, WearTenths, device_node, fields, parse_life_time};
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Absent as _, Error, Result};
+use crate::error::{Error, Result};
 use crate::machine::Sense;
 
 /// What an eMMC or SD card tells about itself (Documentation/driver-api/mmc/mmc-dev-attrs.rst).
@@ -114,7 +114,8 @@ impl Sense {
     pub fn block_devices(&self) -> Result<Vec<BlockDevice>> {
         let mut devices = Vec::new();
         for name in self.block_device_names()? {
-            devices.extend(self.block_device(&name).or_absent()?);
+            // One that cannot be read is on its way in or out, or its driver is broken: the others are there.
+            devices.extend(self.block_device(&name).ok());
         }
         Ok(devices)
     }

@@ -5,13 +5,22 @@
 //! has. Groups of apps are searched for once in
 //! [`SEARCH_NS`], as walking through all control groups costs more than everything else; an app that has just started
 //! shows up by then, one that ended is gone at once.
+//!
+//! A file that cannot be read costs its part of the snapshot and nothing else: [`Snapshot::unread`] names the part, [`Sampler::failing`]
+//! the reason, and each sample tries it again. Essential is /proc alone: without any of stat, meminfo, vmstat and diskstats there is
+//! no snapshot, as all that is left would be the names of apps.
+//!
+//! Property: `any_file_may_fail_and_the_snapshot_has_the_rest` (`tests/failing_sources.rs`).
 
+mod source;
 mod weight;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use brisk_core::snapshot::{AppTotals, DiskTotals, NetTotals, PressureTotals, Snapshot, StallTotals};
+use brisk_core::snapshot::{
+    AppTotals, DiskTotals, MemoryLevels, NetTotals, PagingTotals, Part, PressureTotals, Snapshot, StallTotals, Unread,
+};
 use brisk_formats::group_name::{is_app, last_name};
 use brisk_formats::{
     Pressure, Resource, parse_cpu_stat, parse_disk_stats, parse_mem_info, parse_net_devices, parse_paging,
@@ -19,11 +28,12 @@ use brisk_formats::{
 };
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::error::{Absent as _, Error, Result};
+use crate::error::Result;
 use crate::group_io::GroupIo;
 use crate::kept::Kept;
 use crate::machine::Sense;
 use crate::memory_group::MemoryGroup;
+use source::{Failing, Source};
 use weight::Weight;
 
 /// How often groups of apps are searched for.
@@ -35,6 +45,9 @@ const JOINS_NS: u64 = 10_000_000;
 
 /// Groups of apps lie less deep than this below the mount point.
 const DEPTH: usize = 10;
+
+/// Where the mount points of control groups are listed.
+const GROUPS: &str = "/proc/self/mountinfo";
 
 /// So many devices are asked one by one; of more the file of all is read.
 const ASKED_ONE_BY_ONE: usize = 16;
@@ -55,14 +68,15 @@ pub struct SampleChoice {
 pub struct Sampler {
     sense: Sense,
     choice: SampleChoice,
-    stat: Kept,
-    mem_info: Kept,
-    vm_stat: Kept,
-    disk_stats: Kept,
+    stat: Source,
+    mem_info: Source,
+    vm_stat: Source,
+    disk_stats: Source,
     /// Those of the chosen devices, when they are few and there.
     few: Option<Vec<StatFile>>,
-    net_dev: Option<Kept>,
-    pressure: [Option<Kept>; 3],
+    net_dev: Source,
+    pressure: [Source; 3],
+    failing: Failing,
     /// Whether a name of /proc/diskstats is that of a whole disk.
     whole: BTreeMap<String, bool>,
     /// Whether an interface only leads back.
@@ -84,7 +98,7 @@ pub struct Sampler {
 struct StatFile {
     name: String,
     file: Kept,
-    in_flight: Option<Kept>,
+    in_flight: Source,
 }
 
 /// The control group of an app.
@@ -113,17 +127,25 @@ impl Sampler {
     /// Opens what every sample needs.
     ///
     /// # Errors
-    /// When /proc lacks one of stat, meminfo, vmstat and diskstats, or does not show it to this user.
+    /// When /proc has none of stat, meminfo, vmstat and diskstats, or the chosen memory group cannot be read.
     pub fn new(sense: Sense, choice: SampleChoice) -> Result<Self> {
-        let pressure = |resource: Resource| Kept::open(&sense, format!("/proc/pressure/{resource}")).or_hidden();
+        let paths = ["/proc/stat", "/proc/meminfo", "/proc/vmstat", "/proc/diskstats"];
+        let opened = paths.map(|path| Kept::open(&sense, path));
+        if opened.iter().all(Result::is_err) {
+            let [first, ..] = opened;
+            first?;
+        }
+        let [stat, mem_info, vm_stat, disk_stats] = paths.map(Source::of);
+        let pressure = |resource: Resource| Source::optional(format!("/proc/pressure/{resource}"));
         Ok(Self {
-            stat: Kept::open(&sense, "/proc/stat")?,
-            mem_info: Kept::open(&sense, "/proc/meminfo")?,
-            vm_stat: Kept::open(&sense, "/proc/vmstat")?,
-            disk_stats: Kept::open(&sense, "/proc/diskstats")?,
+            stat,
+            mem_info,
+            vm_stat,
+            disk_stats,
             few: None,
-            net_dev: Kept::open(&sense, "/proc/net/dev").or_hidden()?,
-            pressure: [pressure(Resource::Cpu)?, pressure(Resource::Io)?, pressure(Resource::Memory)?],
+            net_dev: Source::optional("/proc/net/dev"),
+            pressure: [Resource::Cpu, Resource::Io, Resource::Memory].map(pressure),
+            failing: Failing::default(),
             memory_group: choice.memory_group.as_deref().map(|dir| MemoryGroup::open(&sense, dir)).transpose()?,
             stalls: Default::default(),
             whole: BTreeMap::new(),
@@ -168,29 +190,76 @@ impl Sampler {
     /// The machine at this moment.
     ///
     /// # Errors
-    /// When a file is no longer readable or not understood.
+    /// When none of processors, memory, paging and disks can be read: /proc is gone.
     pub fn snapshot(&mut self) -> Result<Snapshot> {
         let at_ns = clock_ns(ClockId::Monotonic);
-        let [cpu, io, memory] = &mut self.pressure;
-        let mut pressure = PressureTotals { cpu: stall(cpu)?, io: stall(io)?, memory: stall(memory)? };
-        let (mut memory, mut paging) = (self.mem_info.parse(parse_mem_info)?, self.vm_stat.parse(parse_paging)?);
-        self.swapped_pages = paging.swap_in_pages.saturating_add(paging.swap_out_pages);
-        let apps = self.apps(at_ns)?;
-        if let Some(group) = &mut self.memory_group {
-            (memory, paging) = group.read((memory, paging))?;
+        let Self { sense, failing, pressure: [cpu, io, memory], .. } = &mut *self;
+        let mut stall = |source: &mut Source| source.read(sense, failing, parse_pressure).map(stall_totals);
+        let mut pressure = PressureTotals { cpu: stall(cpu), io: stall(io), memory: stall(memory) };
+        let cpu = self.stat.read(&self.sense, &mut self.failing, parse_cpu_stat);
+        let memory = self.mem_info.read(&self.sense, &mut self.failing, parse_mem_info);
+        let paging = self.vm_stat.read(&self.sense, &mut self.failing, parse_paging);
+        if let Some(paging) = &paging {
+            self.swapped_pages = paging.swap_in_pages.saturating_add(paging.swap_out_pages);
+        }
+        let apps = self.apps(at_ns);
+        let (mut memory, mut paging) = (memory, paging);
+        if self.memory_group.is_some() {
+            (memory, paging) = self.memory_of_group(memory, paging);
             pressure.memory = Some(self.stalls_of_apps(&apps));
         }
+        let (disks, nets) = (self.disks(), self.nets());
+        if cpu.is_none() && memory.is_none() && paging.is_none() && disks.is_none() {
+            Kept::open(&self.sense, "/proc/stat").and_then(|mut kept| kept.parse(parse_cpu_stat))?;
+        }
+        let mut unread = Unread::default();
+        let parts = [
+            (Part::Cpu, cpu.is_none()),
+            (Part::Memory, memory.is_none()),
+            (Part::Paging, paging.is_none()),
+            (Part::Disks, disks.is_none()),
+            (Part::Nets, nets.is_none()),
+        ];
+        parts.into_iter().filter(|(_, is_lacking)| *is_lacking).for_each(|(part, _)| unread.add(part));
         Ok(Snapshot {
             at_ns,
             wall_unix_ms: clock_ns(ClockId::Realtime) / 1_000_000,
-            cpu: self.stat.parse(parse_cpu_stat)?,
-            memory,
-            paging,
+            cpu: cpu.unwrap_or_default(),
+            memory: memory.unwrap_or_default(),
+            paging: paging.unwrap_or_default(),
             pressure,
-            disks: self.disks()?,
-            nets: self.nets()?,
+            disks: disks.unwrap_or_default(),
+            nets: nets.unwrap_or_default(),
             apps,
+            unread,
         })
+    }
+
+    /// Files that could not be read or understood when they were read last, a sentence each. What this kernel lacks is none of them.
+    pub fn failing(&self) -> impl Iterator<Item = &str> {
+        self.failing.sentences()
+    }
+
+    /// Memory and paging of the control group that stands for the machine.
+    fn memory_of_group(
+        &mut self,
+        memory: Option<MemoryLevels>,
+        paging: Option<PagingTotals>,
+    ) -> (Option<MemoryLevels>, Option<PagingTotals>) {
+        let Some((group, dir)) = self.memory_group.as_mut().zip(self.choice.memory_group.as_ref()) else {
+            return (memory, paging);
+        };
+        let Some(machine) = memory.zip(paging) else { return (None, None) };
+        match group.read(machine) {
+            Ok((memory, paging)) => {
+                self.failing.forget(dir);
+                (Some(memory), Some(paging))
+            }
+            Err(error) => {
+                self.failing.note(dir, &error);
+                (None, None)
+            }
+        }
     }
 
     /// Time that tasks of apps have waited for memory so far: in each interval that of the app that waited longest, since the kernel
@@ -214,17 +283,15 @@ impl Sampler {
         *total
     }
 
-    /// The chosen disks at this moment, and nothing else: for callers that wait for requests between two snapshots.
-    ///
-    /// # Errors
-    /// As [`Sampler::snapshot`].
-    pub fn disks(&mut self) -> Result<Vec<DiskTotals>> {
+    /// The chosen disks at this moment, and nothing else: for callers that wait for requests between two snapshots. `None` when they
+    /// cannot be read.
+    pub fn disks(&mut self) -> Option<Vec<DiskTotals>> {
         if (1..=ASKED_ONE_BY_ONE).contains(&self.choice.devices.len())
-            && let Some(disks) = self.few_disks()?
+            && let Some(disks) = self.few_disks()
         {
-            return Ok(disks);
+            return Some(disks);
         }
-        let mut disks = self.disk_stats.parse(parse_disk_stats)?;
+        let mut disks = self.disk_stats.read(&self.sense, &mut self.failing, parse_disk_stats)?;
         if self.choice.devices.is_empty() && self.search_at_ns.is_some() {
             let (sense, whole) = (&self.sense, &mut self.whole);
             disks.retain(|disk| {
@@ -236,41 +303,36 @@ impl Sampler {
         } else {
             disks.retain(|disk| self.choice.devices.contains(&disk.name));
         }
-        Ok(disks)
+        Some(disks)
     }
 
     /// What the chosen devices say themselves; `None` when one of them says nothing: it is gone, or the name is another's by
-    /// now, which the next time finds out.
-    fn few_disks(&mut self) -> Result<Option<Vec<DiskTotals>>> {
-        let Some(mut files) = self.few.take().map_or_else(|| self.stat_files(), |files| Ok(Some(files)))? else {
-            return Ok(None);
-        };
+    /// now, which the next time finds out, or cannot be understood. The file of all devices has the same.
+    fn few_disks(&mut self) -> Option<Vec<DiskTotals>> {
+        let mut files = self.few.take().or_else(|| self.stat_files())?;
         let mut totals = Vec::with_capacity(files.len());
         for StatFile { name, file, in_flight } in &mut files {
-            let Some(mut disk) = file.parse(|bytes| parse_stat_of(name, bytes)).or_hidden()? else { return Ok(None) };
-            if let Some(in_flight) = in_flight {
-                disk.in_flight_write_requests = in_flight.parse(parse_writes_in_flight).or_hidden()?;
-            }
+            let mut disk = file.parse(|bytes| parse_stat_of(name, bytes)).ok()?;
+            disk.in_flight_write_requests = in_flight.read(&self.sense, &mut self.failing, parse_writes_in_flight);
             totals.push(disk);
         }
         self.few = Some(files);
-        Ok(Some(totals))
+        Some(totals)
     }
 
     /// The `stat` files of the chosen devices; `None` when one has none.
-    fn stat_files(&self) -> Result<Option<Vec<StatFile>>> {
+    fn stat_files(&self) -> Option<Vec<StatFile>> {
         let of = |name: &String| {
             let dir = Path::new("/sys/class/block").join(sysfs_name(name));
-            let in_flight = Kept::open(&self.sense, dir.join("inflight")).or_hidden()?;
-            let file = Kept::open(&self.sense, dir.join("stat")).or_hidden()?;
-            Ok(file.map(|file| StatFile { name: name.clone(), file, in_flight }))
+            let in_flight = Source::optional(dir.join("inflight"));
+            let file = Kept::open(&self.sense, dir.join("stat")).ok()?;
+            Some(StatFile { name: name.clone(), file, in_flight })
         };
         self.choice.devices.iter().map(of).collect()
     }
 
-    fn nets(&mut self) -> Result<Vec<NetTotals>> {
-        let Some(kept) = &mut self.net_dev else { return Ok(Vec::new()) };
-        let mut nets = kept.parse(parse_net_devices)?;
+    fn nets(&mut self) -> Option<Vec<NetTotals>> {
+        let mut nets = self.net_dev.read(&self.sense, &mut self.failing, parse_net_devices)?;
         let (sense, loopback) = (&self.sense, &mut self.loopback);
         nets.retain(|net| {
             // An interface without flags is about to go; what it moved is no loopback.
@@ -278,69 +340,69 @@ impl Sampler {
             let used = net.receive_packets > 0 || net.transmit_packets > 0;
             used && !remembered(loopback, &net.name, is_loopback)
         });
-        Ok(nets)
+        Some(nets)
     }
 
-    fn apps(&mut self, at_ns: u64) -> Result<Vec<AppTotals>> {
+    fn apps(&mut self, at_ns: u64) -> Vec<AppTotals> {
         if self.search_at_ns.is_some_and(|search_at_ns| search_at_ns <= at_ns) {
             self.search_at_ns = Some(at_ns.saturating_add(SEARCH_NS));
-            self.groups = self.search()?;
-        }
-        let mut apps = Vec::with_capacity(self.groups.len());
-        let mut groups = std::mem::take(&mut self.groups);
-        for group in &mut groups {
-            match self.app(group, at_ns) {
-                Ok(app) => apps.extend(app),
-                Err(Error::Denied { .. }) => {}
-                Err(error) => {
+            match self.search() {
+                Ok(groups) => {
+                    self.failing.forget(Path::new(GROUPS));
                     self.groups = groups;
-                    return Err(error);
                 }
+                // Those that are known are sampled on.
+                Err(error) => self.failing.note(Path::new(GROUPS), &error),
             }
         }
-        self.groups = groups;
-        Ok(apps)
+        let mut groups = std::mem::take(&mut self.groups);
+        let mut failing = std::mem::take(&mut self.failing);
+        failing.begin_apps();
+        let apps: Vec<AppTotals> = groups.iter_mut().filter_map(|group| self.app(group, at_ns, &mut failing)).collect();
+        (self.groups, self.failing) = (groups, failing);
+        apps
     }
 
     /// What a group has used; `None` when it is gone.
-    fn app(&self, group: &mut Group, at_ns: u64) -> Result<Option<AppTotals>> {
-        let cpu = self.sense.cgroup_cpu(&group.dir)?;
-        let io_pressure = self.sense.cgroup_pressure(&group.dir, Resource::Io)?;
-        let mut memory_bytes = self.sense.cgroup_memory_bytes(&group.dir)?;
+    fn app(&self, group: &mut Group, at_ns: u64, failing: &mut Failing) -> Option<AppTotals> {
+        let dir = group.dir.clone();
+        let cpu = failing.take(&dir, self.sense.cgroup_cpu(&dir));
+        let io_pressure = failing.take(&dir, self.sense.cgroup_pressure(&dir, Resource::Io));
+        let mut memory_bytes = failing.take(&dir, self.sense.cgroup_memory_bytes(&dir));
         if memory_bytes.is_none() && cpu.is_some() {
-            memory_bytes = self.memory_in_version_1(group, at_ns)?;
+            memory_bytes = failing.take(&dir, self.memory_in_version_1(group, at_ns));
         }
         if cpu.is_none() && io_pressure.is_none() && memory_bytes.is_none() {
-            return Ok(None);
+            return None;
         }
         // Memory of apps elsewhere is none of the chosen group's, and neither are their waits for it.
         let is_within = self.is_within(group);
         let weight = if is_within { self.weigh(group, at_ns, cpu.map(|cpu| cpu.usage_us)) } else { None };
         let waited_us = io_pressure.as_ref().map(|pressure| pressure.some.total_us);
         let moved = match &mut group.io {
-            Some(io) => io.read(&self.sense, &group.dir, waited_us)?,
+            Some(io) => failing.take(&dir, io.read(&self.sense, &group.dir, waited_us)),
             None => None,
         };
-        Ok(Some(AppTotals {
+        Some(AppTotals {
             name: group.name.clone(),
             cpu_us: cpu.map(|cpu| cpu.usage_us),
             memory_bytes: memory_bytes.filter(|_| is_within),
             rss_bytes: match (memory_bytes, weight) {
                 _ if !is_within => None,
                 (None, Some(weight)) => Some(weight.anonymous_bytes.saturating_add(weight.file_bytes)),
-                (None, None) if self.with_resident => self.resident_bytes(&group.members)?,
+                (None, None) if self.with_resident => failing.take(&dir, self.resident_bytes(&group.members)),
                 _ => None,
             },
             io_pressure: io_pressure.map(stall_totals),
             memory_pressure: match is_within {
-                true => self.sense.cgroup_pressure(&group.dir, Resource::Memory)?.map(stall_totals),
+                true => failing.take(&dir, self.sense.cgroup_pressure(&group.dir, Resource::Memory)).map(stall_totals),
                 false => None,
             },
             read_bytes: moved.map(|moved| moved.read_bytes),
             write_bytes: moved.map(|moved| moved.write_bytes),
             anon_bytes: weight.map(|weight| weight.anonymous_bytes),
             swap_bytes: weight.map(|weight| weight.swapped_bytes),
-        }))
+        })
     }
 
     /// Memory that version 1 charges to a group of which the app has the only processes; `None` where there is none.
@@ -438,12 +500,6 @@ fn clock_ns(clock: ClockId) -> u64 {
     let time = clock_gettime(clock);
     let whole_ns = u64::try_from(time.tv_sec).unwrap_or(0).saturating_mul(1_000_000_000);
     whole_ns.saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
-}
-
-/// The file is there on kernels where PSI is switched off, and cannot be read.
-fn stall(kept: &mut Option<Kept>) -> Result<Option<StallTotals>> {
-    let Some(kept) = kept else { return Ok(None) };
-    Ok(kept.parse(parse_pressure).or_hidden()?.map(stall_totals))
 }
 
 fn stall_totals(pressure: Pressure) -> StallTotals {

@@ -1,5 +1,7 @@
 //! What a real process has mapped of files: this test's program, started to map a file and wait.
 
+#![allow(clippy::print_stdout, reason = "a test reports to its output")]
+
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{BufReader, Write as _};

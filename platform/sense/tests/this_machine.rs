@@ -1,5 +1,7 @@
 //! Every reader against the machine that runs the tests: it either understands what is there or names what is missing.
 
+#![allow(clippy::print_stderr, reason = "a test reports to its output")]
+
 mod readers;
 
 use std::os::unix::fs::MetadataExt;

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use brisk_command::defaults;
 use brisk_command::json::{Document, Json};
+use brisk_core::causes::in_one_line;
 use brisk_daemon::config::{Config, DEFAULT_TEXT, PATH};
 use clap::Subcommand;
 use serde_json::json;
@@ -33,9 +34,8 @@ pub(crate) struct Args {
 enum Command {
     /// Check whether a configuration can be used, and show its errors
     Check {
-        /// The file
-        #[arg(default_value = PATH)]
-        file: PathBuf,
+        /// The file [default: /etc/brisk/brisk.toml; where there is none, the defaults]
+        file: Option<PathBuf>,
         #[command(flatten)]
         json: Json,
     },
@@ -60,7 +60,7 @@ enum Command {
 /// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
-        Command::Check { file, json } => return check(file, json),
+        Command::Check { file, json } => return check(file.as_deref(), json),
         Command::Show { file, json } => {
             json.check(file.as_slice())?;
             let (config, _) = match file {
@@ -85,26 +85,33 @@ fn show(json: &Json, config: &Config, text: &str) -> anyhow::Result<()> {
     json.show_exactly(&Document::new("config", json!({ "config": config })), text)
 }
 
-fn check(file: &Path, json: &Json) -> anyhow::Result<ExitCode> {
+fn check(named: Option<&Path>, json: &Json) -> anyhow::Result<ExitCode> {
+    let file = named.unwrap_or(Path::new(PATH));
     json.check(&[file.to_owned()])?;
+    let is_missing = named.is_none() && !file.exists() && !file.is_symlink();
     let mut warnings = Vec::new();
-    let complaint = match Config::load(file, false) {
+    let complaint = match Config::load(file, named.is_none()) {
         Ok((config, text)) => {
             warnings = brisk_daemon::devices::absent(&brisk_sense::Sense::default(), &config);
             // The section [bench] is not the daemon's.
             defaults::check(&text).err().map(|complaint| format!("{}:{complaint}", file.display()))
         }
-        Err(error) if error.is_of_content() => Some(error.to_string()),
+        Err(error) if error.is_of_content() => Some(in_one_line(&error)),
         Err(error) => return Err(error.into()),
     };
-    let checked = json!({ "path": file, "usable": complaint.is_none(), "complaint": complaint, "warnings": warnings });
-    let text = || if complaint.is_none() { format!("{} can be used\n", file.display()) } else { String::new() };
+    let checked = json!({ "path": file, "is_there": !is_missing, "usable": complaint.is_none(), "complaint": complaint,
+        "warnings": warnings });
+    let text = || match complaint {
+        None if is_missing => format!("there is no {}: the defaults are used\n", file.display()),
+        None => format!("{} can be used\n", file.display()),
+        Some(_) => String::new(),
+    };
     json.show(&Document::new("config_check", checked), text)?;
-    warnings.iter().for_each(|warning| eprintln!("brisk: warning: {warning}"));
+    warnings.iter().for_each(|warning| brisk_log::warn!("brisk: warning: {warning}"));
     match complaint {
         None => Ok(ExitCode::SUCCESS),
         Some(complaint) => {
-            eprintln!("brisk: {complaint}");
+            brisk_log::error!("brisk: {complaint}");
             Ok(ExitCode::from(1))
         }
     }

@@ -1,6 +1,6 @@
 //! `brisk explain`: why settings have their values, now or in the past; what the engines make of an app now.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
@@ -11,6 +11,7 @@ use brisk_core::state::SettingState;
 use brisk_daemon::config::{self, Config};
 use brisk_daemon::control::protocol::{Apps, Launches, Pages, Row};
 use brisk_daemon::control::{Client, ClientError};
+use brisk_daemon::dirs;
 use brisk_daemon::explain::Explainer;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
@@ -65,11 +66,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 let of_daemon = Explained { decided_unix_ms: None, settings: status.settings, notes: status.notes };
                 return show(args, of_daemon, knob.as_ref(), now_unix_ms);
             }
-            Err(ClientError::NotRunning { .. }) => eprintln!("brisk: briskd does not run; this is from its record"),
+            Err(ClientError::NotRunning { .. }) => {
+                brisk_log::notice!("brisk: briskd does not run; this is from its record")
+            }
             Err(error) => return Err(error.into()),
         }
     }
-    let path = args.record.clone().map_or_else(record_of_configuration, Ok)?;
+    let path = args.record.clone().map_or_else(|| record_of_configuration(&args.socket.run_dir()), Ok)?;
     let at_unix_ms = args.at.map(|at| u64::try_from(at.as_millisecond()).unwrap_or(0));
     let mut explainer = Explainer::new(at_unix_ms);
     let lost = brisk_record::read_with_older_part(&path, |item| {
@@ -77,7 +80,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Ok::<(), brisk_record::Error>(())
     })?;
     if lost.is_damage() {
-        eprintln!("brisk: a part of {} is lost; this is from what is left", path.display());
+        brisk_log::warn!("brisk: a part of {} is lost; this is from what is left", path.display());
     }
     let found = explainer.end();
     let Some(decided_unix_ms) = found.decided_unix_ms else {
@@ -157,9 +160,9 @@ fn text(explained: &Explained, knob: Option<&Knob>, now_unix_ms: u64) -> String 
 }
 
 /// The daemon's record, as its configuration says.
-fn record_of_configuration() -> anyhow::Result<PathBuf> {
+fn record_of_configuration(run_dir: &Path) -> anyhow::Result<PathBuf> {
     let (config, _) = Config::load(config::PATH.as_ref(), true).context("cannot tell where the record is")?;
-    let record = config.daemon.record;
+    let record = dirs::record(&config, run_dir, false);
     if record.max_bytes == 0 {
         bail!("the configuration says that nothing is recorded: name a record with --record");
     }

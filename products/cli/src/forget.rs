@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use brisk_command::json::{Document, Json};
 use brisk_daemon::control::{ClientError, SOCKET};
-use brisk_daemon::learned;
+use brisk_daemon::{dirs, learned};
 use serde_json::{Value, json};
 
 use crate::status::Socket;
@@ -32,9 +32,10 @@ pub(crate) struct Args {
     all: bool,
     #[command(flatten)]
     socket: Socket,
-    /// Directory of what engines have learned, where no daemon runs
-    #[arg(long, value_name = "DIR", default_value = learned::DIR)]
-    learned: PathBuf,
+    /// Directory of what engines have learned, where no daemon runs [default: /var/lib/brisk/learned, or learned in another run
+    /// directory]
+    #[arg(long, value_name = "DIR")]
+    learned: Option<PathBuf>,
     #[command(flatten)]
     json: Json,
 }
@@ -42,11 +43,12 @@ pub(crate) struct Args {
 /// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let app = args.app.as_deref();
+    let learned_dir = args.learned.clone().unwrap_or_else(|| dirs::learned(&args.socket.run_dir()));
     let parameters: Vec<(&str, Value)> = app.iter().map(|app| ("app", Value::from(*app))).collect();
     let asked = args.socket.connect().and_then(|mut client| client.call("Forget", &parameters, "known"));
     let known = match asked {
         Ok(known) => known,
-        Err(ClientError::NotRunning { .. }) => learned::forget(&args.learned, app)?,
+        Err(ClientError::NotRunning { .. }) => learned::forget(&learned_dir, app)?,
         Err(error) => return Err(error.into()),
     };
     let what = app.unwrap_or("all apps");
@@ -56,7 +58,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         (false, None) => "nothing was learned\n".to_owned(),
     };
     let socket = args.socket.run_dir().join(SOCKET);
-    brisk_command::terminal::step(&format!("asked briskd at {}, or else {}", socket.display(), args.learned.display()));
+    brisk_command::terminal::step(&format!("asked briskd at {}, or else {}", socket.display(), learned_dir.display()));
     args.json.show(&Document::new("forget", json!({ "app": app, "known": known })), || text)?;
     Ok(if known { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

@@ -171,7 +171,7 @@ fn is_older(path: &Path, session: &Session) -> bool {
 /// Prints what is lost of a record, and gives the exit code for it.
 fn report(path: &Path, lost: Lost) -> ExitCode {
     if lost.unknown_frames > 0 {
-        eprintln!(
+        brisk_log::warn!(
             "brisk: {} holds {} items that only a newer brisk knows; they are left out",
             path.display(),
             lost.unknown_frames
@@ -180,7 +180,7 @@ fn report(path: &Path, lost: Lost) -> ExitCode {
     if !lost.is_damage() {
         return ExitCode::SUCCESS;
     }
-    eprintln!(
+    brisk_log::info!(
         "brisk: a part of {} is lost: {} frames ({} bytes) are damaged, {} samples depend on a lost one, {} bytes at the end \
          are cut off; all else is there",
         path.display(),

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             session.finish(document, &args.outputs).map(|()| ExitCode::SUCCESS)
         }
         Err(Error::Stopped | Error::Bench(brisk_bench::Error::Stopped)) => {
-            eprintln!("brisk: the measurements so far are kept: the same command continues from there");
+            brisk_log::notice!("brisk: the measurements so far are kept: the same command continues from there");
             Ok(session.was_stopped())
         }
         Err(error) => Err(error.into()),

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Ok::<(), brisk_record::Error>(())
     })?;
     if lost.is_damage() {
-        eprintln!("brisk: a part of {} is lost; what is left is replayed", args.file.display());
+        brisk_log::warn!("brisk: a part of {} is lost; what is left is replayed", args.file.display());
     }
     let found = replay.end();
     args.json.show(&Document::new("replay", &found), || text(&found))?;

@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         text += "nothing was changed: all settings are as before brisk\n";
     }
     args.json.show(&Document::new("reset", json!({ "restored": restored, "left": left })), || text)?;
-    left.iter().for_each(|one| eprintln!("brisk: left alone: {one}"));
+    left.iter().for_each(|one| brisk_log::warn!("brisk: left alone: {one}"));
     Ok(if left.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
@@ -61,7 +61,9 @@ fn without_daemon(args: &Args, unreachable: ClientError) -> anyhow::Result<(Vec<
     let run_dir = args.socket.run_dir();
     let paths = Paths::with_run_dir(&run_dir);
     let Restored { reports, living } = restore_all(&paths, PATIENCE, |living| {
-        living.iter().for_each(|one| eprintln!("brisk: waiting for the end of {} (process {})", one.name, one.pid));
+        living
+            .iter()
+            .for_each(|one| brisk_log::notice!("brisk: waiting for the end of {} (process {})", one.name, one.pid));
     })?;
     if let Some(Living { pid, settings, .. }) = living.iter().find(|one| one.name == JOURNAL) {
         let socket = run_dir.join(SOCKET);

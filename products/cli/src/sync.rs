@@ -174,7 +174,7 @@ fn run_app(args: &Run) -> anyhow::Result<ExitCode> {
         Ok(environment) => {
             command.envs(environment);
         }
-        Err(error) => eprintln!("brisk: {}: all files stay durable: {error:#}", args.app),
+        Err(error) => brisk_log::warn!("brisk: {}: all files stay durable: {error:#}", args.app),
     }
     Err(command.exec()).with_context(|| format!("cannot start {}", program.display()))
 }

@@ -20,7 +20,7 @@ use brisk_command::terminal::remark;
 use brisk_core::device::Device;
 use brisk_daemon::config::{Config, Devices, PATH};
 use brisk_daemon::control::{Client, ClientError};
-use brisk_daemon::{devices, profiles};
+use brisk_daemon::{devices, dirs};
 use brisk_formats::{device_name, sysfs_name};
 use brisk_sense::{Claim, Mount, Sense, Stack, Storage};
 use serde::Serialize;
@@ -73,7 +73,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Directory of the results
-    #[arg(long, value_name = "DIR", default_value = profiles::DIR)]
+    #[arg(long, value_name = "DIR", default_value = dirs::PROFILES)]
     profiles: PathBuf,
     #[command(flatten)]
     json: Json,
@@ -306,7 +306,7 @@ impl Drop for Stillness {
         if let Some(client) = &mut self.0
             && let Err(error) = client.answer("Reload", &[])
         {
-            eprintln!("brisk: the daemon does not continue: try 'brisk config reload': {error}");
+            brisk_log::error!("brisk: the daemon does not continue: try 'brisk config reload': {error}");
         }
     }
 }

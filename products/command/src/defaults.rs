@@ -311,6 +311,14 @@ fn kept(text: &str) -> &'static OsStr {
     OsStr::new(Box::leak(text.to_owned().into_boxed_str()))
 }
 
+/// Ends the process with what clap says of the arguments.
+fn end(error: &clap::Error) -> ! {
+    let code = u8::try_from(error.exit_code()).unwrap_or(2);
+    let text = error.render().to_string();
+    let code = brisk_log::told_by_parser(error.use_stderr(), &text, || error.print(), code);
+    std::process::exit(code.into())
+}
+
 /// Parses the arguments of this process, with the defaults of its files where it measures; gives the files as well.
 ///
 /// # Errors
@@ -327,8 +335,8 @@ pub fn parse<C: Parser>() -> anyhow::Result<(C, BTreeSet<PathBuf>)> {
             files.extend(found);
         }
     }
-    let matches = command.get_matches_from(arguments);
-    Ok((C::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()), files))
+    let parsed = command.try_get_matches_from(arguments).and_then(|matches| C::from_arg_matches(&matches));
+    Ok((parsed.unwrap_or_else(|error| end(&error)), files))
 }
 
 #[cfg(test)]

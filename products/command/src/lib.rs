@@ -71,7 +71,7 @@ pub fn terminal_width() -> Option<u16> {
 /// The exit code of a program: an error is printed, with code 2.
 pub fn exit_code(outcome: anyhow::Result<ExitCode>) -> ExitCode {
     outcome.unwrap_or_else(|error| {
-        anstream::eprintln!("{} {error:#}", terminal::bad("brisk:"));
+        terminal::log(brisk_log::Level::Error, &format!("{} {error:#}", terminal::bad("brisk:")));
         ExitCode::from(2)
     })
 }
@@ -84,7 +84,7 @@ pub fn for_each<E: Into<anyhow::Error>>(names: &[String], act: impl Fn(&str) -> 
         match act(name) {
             Ok(sentences) => sentences.iter().for_each(|sentence| terminal::remark(sentence)),
             Err(error) => {
-                eprintln!("brisk: {:#}", error.into());
+                brisk_log::error!("brisk: {:#}", error.into());
                 exit = ExitCode::from(2);
             }
         }

@@ -115,7 +115,7 @@ fn page(document: &Document) -> String {
 fn first_of(before: anyhow::Result<()>, after: anyhow::Result<()>) -> anyhow::Result<()> {
     match (before, after) {
         (Err(before), Err(after)) => {
-            eprintln!("brisk: {after:#}");
+            brisk_log::error!("brisk: {after:#}");
             Err(before)
         }
         (before, after) => before.and(after),

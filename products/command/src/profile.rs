@@ -192,7 +192,7 @@ pub fn keep(known: Option<Model>, options: &Options, measured: Measured) -> bris
     store::save(&options.profiles, &measured.model)?;
     let limit_bytes = store::FILE_BYTES_MAX;
     if std::fs::metadata(&file).is_ok_and(|metadata| metadata.len() > limit_bytes) {
-        eprintln!(
+        brisk_log::warn!(
             "brisk: warning: {} is larger than the {} KiB that briskd reads of a profile: measure fewer workloads or rounds",
             file.display(),
             limit_bytes >> 10

@@ -78,7 +78,7 @@ impl Session {
 
     /// Prints a line above the bar, also where there is none.
     pub fn say(&self, words: &str) {
-        self.bar.suspend(|| eprintln!("{words}"));
+        self.bar.suspend(|| brisk_log::info!("{words}"));
     }
 
     /// Takes the bar away.
@@ -124,7 +124,7 @@ impl Session {
             Ok(document) => self.finish(document, outputs).map(|()| ExitCode::SUCCESS),
             Err(Error::Stopped) => Ok(self.was_stopped()),
             Err(error @ Error::LeftBehind { .. }) if is_stop(&error) => {
-                eprintln!("brisk: stopped; {error}");
+                brisk_log::notice!("brisk: stopped; {error}");
                 Ok(self.signals.exit_code())
             }
             Err(error) => Err(error.into()),
@@ -153,10 +153,10 @@ fn restore_leftovers(paths: &Paths) {
     match brisk_act::restore_leftovers(paths) {
         Ok(reports) => {
             for (device, knob) in reports.iter().flat_map(|(_, report)| &report.restored) {
-                eprintln!("repaired: {knob} of {device}, which a killed run had left changed");
+                brisk_log::notice!("repaired: {knob} of {device}, which a killed run had left changed");
             }
         }
-        Err(error) => eprintln!("brisk: warning: {:#}", anyhow::Error::from(error)),
+        Err(error) => brisk_log::warn!("brisk: warning: {:#}", anyhow::Error::from(error)),
     }
 }
 

@@ -49,7 +49,7 @@ impl Signals {
     /// Prints that the operation was stopped, and gives the exit code for that.
     #[must_use]
     pub fn was_stopped(&self) -> ExitCode {
-        eprintln!("brisk: stopped; nothing is left behind");
+        brisk_log::notice!("brisk: stopped; nothing is left behind");
         self.exit_code()
     }
 }

@@ -79,14 +79,21 @@ pub fn is_verbose() -> bool {
 /// Prints a remark to standard error, unless that is unwanted (`--quiet`): what was repaired, where something is kept.
 pub fn remark(text: &str) {
     if !is_quiet() {
-        anstream::eprintln!("{}", for_locale(text));
+        log(brisk_log::Level::Info, text);
     }
+}
+
+/// Writes a text to standard error, with colours and signs that the terminal has. What cannot be written is lost.
+pub fn log(level: brisk_log::Level, text: &str) {
+    let text = for_locale(text);
+    let has_colour = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
+    brisk_log::line(level, &if has_colour { text } else { Cow::Owned(plain(&text)) });
 }
 
 /// Prints a step to standard error where that is wanted (`--verbose`).
 pub fn step(text: &str) {
     if is_verbose() {
-        anstream::eprintln!("{}", for_locale(text));
+        log(brisk_log::Level::Info, text);
     }
 }
 

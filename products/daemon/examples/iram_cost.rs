@@ -2,6 +2,8 @@
 //!
 //! All engines' way through arbiter included. The median of many decisions is printed, never compared: a loaded machine takes longer.
 
+#![allow(clippy::print_stdout, reason = "an example shows what it found")]
+
 use std::collections::BTreeMap;
 use std::time::Instant;
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser};
 
 use crate::daemon::{Daemon, Options};
-use crate::{config, learned, profiles, run_dir};
+use crate::{config, dirs};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -22,21 +22,22 @@ daemon is damaged (each is named); 2 not possible. A dry run restores nothing, a
 #[derive(Debug, Parser)]
 #[command(name = "briskd", version, after_help = AFTER_HELP)]
 pub struct Arguments {
-    /// The configuration [default: /etc/brisk/brisk.toml, where no file is as good as an empty one]
+    /// The configuration [default: /etc/brisk/brisk.toml; a missing file means defaults]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Where lock, socket and journals are [default: $BRISK_RUN_DIR, or /run/brisk]
+    /// Where lock, socket and journals are [default: $BRISK_RUN_DIR, or /run/brisk]. Another directory than /run/brisk also gets the
+    /// record and what is learned
     #[arg(long, value_name = "DIR")]
     run_dir: Option<PathBuf>,
     /// Directory of the profiles of devices
-    #[arg(long, alias = "profiles-dir", value_name = "DIR", default_value = profiles::DIR)]
+    #[arg(long, alias = "profiles-dir", value_name = "DIR", default_value = dirs::PROFILES)]
     profiles: PathBuf,
     /// Control group whose memory stands for that of the machine, as that of a container: its directory
     #[arg(long, value_name = "DIR")]
     memory_group: Option<PathBuf>,
-    /// Directory of what engines have learned
-    #[arg(long, value_name = "DIR", default_value = learned::DIR)]
-    learned: PathBuf,
+    /// Directory of what engines have learned [default: /var/lib/brisk/learned, or learned in another run directory]
+    #[arg(long, value_name = "DIR")]
+    learned: Option<PathBuf>,
     /// Decide, and change nothing
     #[arg(long)]
     dry_run: bool,
@@ -61,17 +62,26 @@ pub fn main() -> ExitCode {
     if is_called(brisk_act::KEEPER_NAME) {
         return brisk_act::keep();
     }
-    let daemon = match Daemon::start(Arguments::parse().into()) {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let code = u8::try_from(error.exit_code()).unwrap_or(2);
+            let text = error.render().to_string();
+            return brisk_log::told_by_parser(error.use_stderr(), &text, || error.print(), code).into();
+        }
+    };
+    brisk_log::serve();
+    let daemon = match Daemon::start(arguments.into()) {
         Ok(daemon) => daemon,
         Err(error) => {
-            eprintln!("briskd: {error:#}");
+            brisk_log::error!("briskd: {error:#}");
             return ExitCode::from(2);
         }
     };
     match daemon.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("briskd: {error:#}");
+            brisk_log::error!("briskd: {error:#}");
             ExitCode::FAILURE
         }
     }
@@ -85,13 +95,14 @@ pub fn describe() -> clap::Command {
 
 impl From<Arguments> for Options {
     fn from(arguments: Arguments) -> Self {
+        let run_dir = dirs::run_dir(arguments.run_dir);
         Self {
             or_default: arguments.config.is_none(),
             config_path: arguments.config.unwrap_or_else(|| config::PATH.into()),
-            run_dir: run_dir(arguments.run_dir),
             profiles_dir: arguments.profiles,
             memory_group: arguments.memory_group,
-            learned_dir: arguments.learned,
+            learned_dir: arguments.learned.unwrap_or_else(|| dirs::learned(&run_dir)),
+            run_dir,
             dry_run: arguments.dry_run,
             once: arguments.once,
             foreground: arguments.foreground,

@@ -130,7 +130,7 @@ pub struct Record {
 
 impl Default for Record {
     fn default() -> Self {
-        Self { path: "/var/lib/brisk/daemon.brisk".into(), max_bytes: 16 << 20 }
+        Self { path: crate::dirs::record_of_service(), max_bytes: 16 << 20 }
     }
 }
 
@@ -187,7 +187,7 @@ pub struct Fixed(pub String);
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file cannot be read.
-    #[error(transparent)]
+    #[error("the configuration cannot be used: make it a readable file, or remove it for the defaults")]
     Read(#[from] brisk_files::Error),
     /// What stands in it cannot be used.
     #[error("{}:{complaint}", .path.display())]
@@ -223,7 +223,8 @@ impl Config {
     pub fn load(path: &Path, or_default: bool) -> Result<(Self, String), Error> {
         let text = match brisk_files::read_text(path, brisk_files::TEXT_BYTES_MAX) {
             Ok(text) => text,
-            Err(error) if error.is_missing() && or_default => String::new(),
+            // A dangling link is no missing file: what it was to lead to is not there.
+            Err(error) if error.is_missing() && or_default && !path.is_symlink() => String::new(),
             Err(error) => return Err(error.into()),
         };
         let config = Self::parse(&text).map_err(|complaint| Error::Bad { path: path.to_owned(), complaint })?;

@@ -13,7 +13,7 @@ mod round;
 mod stand_in;
 mod start;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 use std::time::Duration;
 
@@ -31,6 +31,7 @@ use brisk_core::state::{ActionState, SettingState};
 use brisk_record::Configuration;
 use brisk_sense::{Hierarchies, LocalTime, Sampler, Sense};
 
+use crate::account::{Account, Line};
 use crate::apps::{self, Apps};
 use crate::clocks::Reading;
 use crate::config::Config;
@@ -175,6 +176,10 @@ struct State {
     under: BTreeMap<String, Under>,
     /// What the daemon lacks or could not do, a sentence each.
     trouble: Vec<String>,
+    /// Files of the kernel that cannot be read at present, a sentence each.
+    failing: BTreeSet<String>,
+    /// What stands in the log of what was done to apps.
+    account: Account,
     counts: Counts,
     started_unix_ms: u64,
     is_paused: bool,
@@ -219,7 +224,7 @@ impl Daemon {
         // The settings of a removed device need no restore.
         for left in report.left.iter().filter(|left| left.found.is_some()) {
             let found = left.found.as_deref().unwrap_or_default();
-            eprintln!("briskd: {} of {} stays {found}: {}", left.knob, left.device, left.reason);
+            brisk_log::warn!("briskd: {} of {} stays {found}: {}", left.knob, left.device, left.reason);
         }
         self.say(&format!("ends; {} settings are as before", report.restored.len()));
         Ok(())
@@ -262,7 +267,7 @@ impl Daemon {
         match self.actuator.tend_keeper() {
             None => {}
             Some(Tended::Replaced { pid, groups }) => {
-                eprintln!(
+                brisk_log::notice!(
                     "briskd: the keeper of frozen apps had ended; process {pid} holds {groups} frozen groups now"
                 );
             }
@@ -383,6 +388,7 @@ impl Daemon {
         self.note_learning(&kind);
         self.note_return(&kind);
         self.publish("event", &render::event(&kind));
+        self.account_for(&kind);
         if self.moment.events.len() < EVENTS_MAX {
             self.moment.events.push(Event { at_ns: self.moment.now.monotonic_ns, kind });
         }
@@ -391,17 +397,33 @@ impl Daemon {
     /// Keeps and logs what the daemon cannot do, once.
     fn report_trouble(&mut self, what: String) {
         if !self.state.trouble.contains(&what) && self.state.trouble.len() < TROUBLE_MAX {
-            eprintln!("briskd: {what}");
+            brisk_log::warn!("briskd: {what}");
             self.state.trouble.push(what);
         }
+    }
+
+    /// Logs what an event says of an app, or of a setting that is refused.
+    fn account_for(&mut self, kind: &EventKind) {
+        let group = match kind {
+            EventKind::OutOfMemory { group } => group.as_str(),
+            _ => "",
+        };
+        let app = self.machine.apps.id_in(group);
+        let line = self.state.account.event(self.moment.now.monotonic_ns, kind, &app);
+        line.into_iter().for_each(log);
     }
 
     /// A line of the log that is not an error.
     fn say(&self, text: &str) {
         if self.options.foreground || self.options.once {
-            eprintln!("briskd: {text}");
+            brisk_log::warn!("briskd: {text}");
         }
     }
+}
+
+/// Writes a line to the log.
+fn log(line: Line) {
+    brisk_log::line(line.level, &format!("briskd: {}", line.text));
 }
 
 /// The least nice value of the processes of a control group, or that of the leader of a session; `None` without processes.

@@ -11,7 +11,9 @@ use brisk_core::action::Once;
 use brisk_core::app::{App, Tolerance};
 use brisk_core::arbiter::{self, Claim, Person, Resolution};
 use brisk_core::decision::{Decision, Note, Observed, Request};
+use brisk_core::event::Event;
 use brisk_core::reason::Reason;
+use brisk_core::snapshot::Part;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -43,6 +45,10 @@ pub trait Engine {
     /// Whether it decides by what apps do for their users (`brisk_core::app::Activity`), which costs a file of each of their processes.
     fn needs_activities(&self) -> bool {
         false
+    }
+    /// Whether it decides by the memory of the machine: while that cannot be read, it is not asked.
+    fn needs_memory(&self) -> bool {
+        self.needs_activities()
     }
     /// What it makes of each app; `None` for one that takes no notice of apps.
     fn survey(&self, _observed: &Observed<'_>) -> Option<brisk_iram::Survey> {
@@ -263,6 +269,10 @@ impl Engine for Prefetch {
         true
     }
 
+    fn needs_memory(&self) -> bool {
+        true
+    }
+
     fn launch_reads(&self) -> Vec<String> {
         self.state.reads().map(str::to_owned).collect()
     }
@@ -287,9 +297,16 @@ pub struct Round {
     pub next_look_ns: Option<u64>,
 }
 
+/// Events that are kept for engines that are not asked: the oldest are dropped.
+const MISSED_MAX: usize = 1000;
+/// When engines are asked again after the memory of the machine could not be read.
+const UNREAD_NS: u64 = 10_000_000_000;
+
 /// The engines that run.
 pub struct Engines {
     engines: Vec<(String, Box<dyn Engine>)>,
+    /// Events that engines have not seen because they were not asked: the memory of the machine could not be read.
+    missed: Vec<Event>,
 }
 
 impl Engines {
@@ -300,13 +317,13 @@ impl Engines {
         let mut complaints = Vec::new();
         let names = config.engines.order.iter();
         let engines = names.filter_map(|name| Some((name.clone(), engine(name, config, files, &mut complaints)?)));
-        (Self { engines: engines.collect() }, complaints)
+        (Self { engines: engines.collect(), missed: Vec::new() }, complaints)
     }
 
     /// These, for tests of what is around engines.
     #[must_use]
     pub fn these(engines: Vec<(String, Box<dyn Engine>)>) -> Self {
-        Self { engines }
+        Self { engines, missed: Vec::new() }
     }
 
     /// Their names in order.
@@ -401,11 +418,32 @@ impl Engines {
     pub fn decide(&mut self, config: &Config, observed: &Observed<'_>) -> Round {
         let mut round = Round::default();
         let mut claims = Vec::new();
+        let is_unread = observed.now.unread.has(Part::Memory);
+        let missed = std::mem::take(&mut self.missed);
+        let late: Vec<Event> = missed.into_iter().chain(observed.events.iter().cloned()).collect();
+        let of_memory = Observed {
+            previous: observed.previous.filter(|previous| !previous.unread.has(Part::Memory)),
+            events: &late,
+            ..*observed
+        };
         for (name, engine) in &mut self.engines {
-            let (requests, notes) = engine.decide(observed);
+            let needs_memory = engine.needs_memory();
+            if needs_memory && is_unread {
+                let again_ns = observed.now.at_ns.saturating_add(UNREAD_NS);
+                round.next_look_ns = round.next_look_ns.into_iter().chain([again_ns]).min();
+                round
+                    .notes
+                    .push(Note { engine: name.clone(), reason: Reason::rule("memory_of_the_machine_unreadable") });
+                continue;
+            }
+            let (requests, notes) = engine.decide(if needs_memory { &of_memory } else { observed });
             claims.extend(requests.into_iter().map(|request| Claim { engine: name.clone(), request }));
             round.notes.extend(notes.into_iter().map(|reason| Note { engine: name.clone(), reason }));
             round.next_look_ns = round.next_look_ns.into_iter().chain(engine.next_look_ns()).min();
+        }
+        if is_unread {
+            self.missed = late;
+            self.missed.drain(..self.missed.len().saturating_sub(MISSED_MAX));
         }
         let managed = |device: Option<&str>| {
             device.is_none_or(|device| observed.devices.iter().any(|managed| managed.name == device))
@@ -541,3 +579,6 @@ fn measured<T, E: std::fmt::Display>(
     }
     found
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,8 +15,6 @@ use brisk_iram::learned::Learned;
 
 use crate::engines::{self, LEARNED, NAMES};
 
-/// Where they are.
-pub const DIR: &str = "/var/lib/brisk/learned";
 /// Larger files are none of ours.
 const FILE_BYTES_MAX: u64 = 8 << 20;
 /// A record holds all files of a configuration in one piece: what is larger than this is left out of it.

@@ -12,6 +12,7 @@
 //! Properties, each with a test: every change can be undone, and is undone at the end and after a kill; an idle daemon sleeps;
 //! an invalid configuration changes nothing; no client can block the daemon or make it grow.
 
+pub mod account;
 pub mod apps;
 pub mod clocks;
 pub mod command;
@@ -19,6 +20,7 @@ pub mod config;
 pub mod control;
 pub mod daemon;
 pub mod devices;
+pub mod dirs;
 pub mod engines;
 pub mod explain;
 pub mod killers;
@@ -39,11 +41,4 @@ pub mod settings;
 pub mod sources;
 pub mod timers;
 
-use std::path::PathBuf;
-
-/// Where lock, socket and journals are: as chosen, else as the environment says (`BRISK_RUN_DIR`), else `/run/brisk`.
-#[must_use]
-pub fn run_dir(chosen: Option<PathBuf>) -> PathBuf {
-    let of_environment = || std::env::var_os("BRISK_RUN_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
-    chosen.or_else(of_environment).unwrap_or_else(|| "/run/brisk".into())
-}
+pub use dirs::run_dir;

@@ -3,9 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Where they are.
-pub const DIR: &str = "/var/lib/brisk/profiles";
-
 /// Larger files are none of ours, and left out.
 pub const FILE_BYTES_MAX: u64 = 256 << 10;
 /// A record holds all of them in one piece.
@@ -34,7 +31,7 @@ pub fn read(dir: &Path) -> BTreeMap<String, String> {
         if let Ok(text) = brisk_files::read_text(&path, FILE_BYTES_MAX) {
             bytes += name.len() + text.len();
             if bytes > ALL_BYTES_MAX {
-                eprintln!(
+                brisk_log::warn!(
                     "briskd: {} holds more than {ALL_BYTES_MAX} bytes; {name} and later ones are left out",
                     dir.display()
                 );

@@ -122,7 +122,7 @@ impl Recorder {
         self.bytes_before += writer.written().bytes;
         let end = End { ended_unix_ms: now.wall_unix_ms(), samples: self.samples, ..End::default() };
         if let Err(error) = writer.end(&end) {
-            eprintln!("briskd: the record lacks its end: {}", in_one_line(&error));
+            brisk_log::warn!("briskd: the record lacks its end: {}", in_one_line(&error));
         }
     }
 
@@ -134,13 +134,13 @@ impl Recorder {
         match (outcome, &self.trouble) {
             (Ok(()), None) => {}
             (Ok(()), Some(_)) => {
-                eprintln!("briskd: records again in {}", self.place.path.display());
+                brisk_log::notice!("briskd: records again in {}", self.place.path.display());
                 self.trouble = None;
             }
             (Err(error), before) => {
                 let trouble = in_one_line(&error);
                 if before.as_ref() != Some(&trouble) {
-                    eprintln!("briskd: cannot record: {trouble}; tries again every minute");
+                    brisk_log::error!("briskd: cannot record: {trouble}; tries again every minute");
                 }
                 self.bytes_before = self.bytes();
                 (self.writer, self.trouble) = (None, Some(trouble));
@@ -213,14 +213,14 @@ fn make_room(error: &Error) -> bool {
     match brisk_record::set_damaged_aside(path) {
         Ok(Some(aside)) => {
             let (path, aside) = (path.display(), aside.display());
-            eprintln!(
+            brisk_log::warn!(
                 "briskd: {path} is damaged and was renamed to {aside}; a new record begins; 'brisk replay' reads the intact part"
             );
             true
         }
         Ok(None) => false,
         Err(error) => {
-            eprintln!("briskd: {}", in_one_line(&error));
+            brisk_log::error!("briskd: {}", in_one_line(&error));
             false
         }
     }

@@ -53,7 +53,7 @@ impl ServiceManager {
 
     fn say(states: &[NotifyState<'_>]) {
         if let Err(error) = sd_notify::notify(states) {
-            eprintln!("briskd: cannot notify the service manager: {error}");
+            brisk_log::warn!("briskd: cannot notify the service manager: {error}");
         }
     }
 }

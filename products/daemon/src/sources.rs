@@ -236,7 +236,7 @@ impl Sources {
     /// Discards announcements of another foreground app.
     pub fn take_front(&mut self) {
         if let Some(Err(error)) = self.front.as_mut().map(FrontWatch::take) {
-            eprintln!("briskd: the foreground app is unknown from now on: {}", in_one_line(&error));
+            brisk_log::warn!("briskd: the foreground app is unknown from now on: {}", in_one_line(&error));
             self.front = None;
         }
     }
@@ -296,7 +296,7 @@ impl Sources {
         match self.blocks.as_mut().map(BlockWatch::take) {
             Some(Ok(changes)) => changes,
             Some(Err(error)) => {
-                eprintln!("briskd: new devices are not seen any more: {}", in_one_line(&error));
+                brisk_log::warn!("briskd: new devices are not seen any more: {}", in_one_line(&error));
                 self.blocks = None;
                 vec![BlockChange::Unknown]
             }

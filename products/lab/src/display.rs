@@ -48,7 +48,9 @@ pub(crate) fn open(options: &Options) -> anyhow::Result<Display> {
         Some(display) if is_x11(&display) => x11(&display),
         Some(display) => wayland(&display),
         None => {
-            eprintln!("brisk: there is no display in this session, so the app gets a virtual screen ({DEFAULT_SIZE})");
+            brisk_log::notice!(
+                "brisk: there is no display in this session, so the app gets a virtual screen ({DEFAULT_SIZE})"
+            );
             own(size(DEFAULT_SIZE).map_err(anyhow::Error::msg)?)
         }
     }

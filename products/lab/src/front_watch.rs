@@ -55,12 +55,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     // Once, as it may be so for long.
     let mut warn = |error: String| {
         if error != warned {
-            eprintln!("brisk: warning: {error}");
+            brisk_log::warn!("brisk: warning: {error}");
             warned = error;
         }
     };
     let end = |active: &Active| {
-        eprintln!("brisk: the display {} has ended, and with it the watch", active.display());
+        brisk_log::notice!("brisk: the display {} has ended, and with it the watch", active.display());
         Ok(ExitCode::SUCCESS)
     };
     loop {

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use brisk_command::for_each;
 use brisk_command::json::{Document, Json};
 use brisk_command::lab::devices::{Args, BackendName, Command, Down, FaultArgs, Switch, Up};
 use brisk_command::terminal::{remark, spinner, step};
+use brisk_command::{for_each, print};
 use brisk_core::units::format_bytes;
 use brisk_flash::Preset;
 use brisk_lab::{Backend, FaultOrder, Lab, NewDevice};
@@ -19,11 +19,7 @@ use serde_json::json;
 
 /// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let run_dir = args
-        .run_dir
-        .clone()
-        .or_else(|| std::env::var_os("BRISK_RUN_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from))
-        .unwrap_or_else(|| "/run/brisk".into());
+    let run_dir = brisk_daemon::run_dir(args.run_dir.clone());
     let lab = Lab::new(&run_dir);
     match &args.command {
         Command::Up(up) => make(&lab, up, &run_dir)?,
@@ -75,7 +71,7 @@ fn make(lab: &Lab, up: &Up, run_dir: &Path) -> anyhow::Result<()> {
     spinner.finish_and_clear();
     let (status, repaired) = made?;
     for sentence in &repaired.leftovers {
-        eprintln!("repaired: {sentence}");
+        brisk_log::notice!("repaired: {sentence}");
     }
     up.json.show(&Document::new("lab_device", &status), || format!("{}\n", status.device))?;
     if !up.json.is_printed() {
@@ -130,13 +126,11 @@ fn fail(lab: &Lab, fault: &FaultArgs) -> anyhow::Result<()> {
         FaultOrder::Clear
     };
     if let Some(pages) = lab.fault(&fault.device, order)? {
-        println!(
-            "power cut: {} lost what was written to them last",
-            match pages {
-                1 => "1 page".to_owned(),
-                n => format!("{n} pages ({})", format_bytes(n * 4096)),
-            }
-        );
+        let lost = match pages {
+            1 => "1 page".to_owned(),
+            n => format!("{n} pages ({})", format_bytes(n * 4096)),
+        };
+        print(&format!("power cut: {lost} lost what was written to them last\n"))?;
     }
     Ok(())
 }
@@ -146,7 +140,7 @@ fn remove(lab: &Lab, down: &Down) -> anyhow::Result<ExitCode> {
     let mut devices = down.devices.clone();
     if down.all {
         for sentence in lab.repair(&mut |_: &str| {})?.leftovers {
-            eprintln!("repaired: {sentence}");
+            brisk_log::notice!("repaired: {sentence}");
         }
         devices = lab.list().into_iter().map(|listed| listed.id.to_string()).collect();
     }

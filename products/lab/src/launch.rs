@@ -77,7 +77,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 pub(crate) fn begin() -> anyhow::Result<Session> {
     let session = Session::begin()?;
     for name in scope::end_leftovers(&session.sense())? {
-        eprintln!("repaired: ended {name}, a leftover of a killed run");
+        brisk_log::notice!("repaired: ended {name}, a leftover of a killed run");
     }
     Ok(session)
 }
@@ -112,7 +112,7 @@ fn on_a_phone(args: &Args) -> anyhow::Result<ExitCode> {
         session.show(0.0, &format!("{}: its launch is learned", plan.setups[0].label));
         let learned = prefetching.learn(&launcher, &plan.setups[0].app, display.needed()?, &phone)?;
         session.clear();
-        eprintln!("{learned}");
+        brisk_log::info!("{learned}");
     }
     let mut between = Between {
         phone: Some(&phone),
@@ -129,7 +129,7 @@ fn on_a_phone(args: &Args) -> anyhow::Result<ExitCode> {
         session.show(1.0, &format!("{}: its hit rate is counted", plan.setups[0].label));
         let counted = prefetching.hit_rate(&launcher, &plan.setups[0].app, display.needed()?, &phone)?;
         session.clear();
-        eprintln!("{counted}");
+        brisk_log::info!("{counted}");
     }
     let (printed, saved) = (series.printed.clone(), save_reads(args, &series));
     let mut report = report(args, head, &plan, &display, series);
@@ -172,7 +172,7 @@ fn show(
     let unsettled = report.sets.iter().flat_map(|set| &set.runs).any(|run| !came_to_its_end(&run.ending, display));
     session.finish(Document::Launch(Box::new(report)), &args.outputs)?;
     if unsettled && !printed.trim().is_empty() {
-        eprintln!("brisk: the app said last:\n{}", printed.trim_end());
+        brisk_log::notice!("brisk: the app said last:\n{}", printed.trim_end());
     }
     Ok(ExitCode::from(u8::from(unsettled)))
 }

@@ -40,7 +40,7 @@ pub(crate) fn leave(choice: &Choice, phone: Phone) -> anyhow::Result<()> {
         return Ok(());
     }
     let said = phone.down(true).context("cannot take the phone down; try brisk lab phone down --all --force")?;
-    said.iter().for_each(|sentence| eprintln!("{sentence}"));
+    said.iter().for_each(|sentence| brisk_log::info!("{sentence}"));
     Ok(())
 }
 
@@ -128,7 +128,7 @@ impl Wanted<'_> {
             made => made?,
         };
         for sentence in repaired {
-            eprintln!("repaired: {sentence}");
+            brisk_log::notice!("repaired: {sentence}");
         }
         Ok(Brought::Up(Box::new(phone)))
     }

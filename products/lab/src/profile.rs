@@ -159,7 +159,8 @@ fn in_guest(options: &Options) -> anyhow::Result<ExitCode> {
     let progress = |done: f64, doing: &str| {
         if done - shown.get() >= STEP || done < shown.get() {
             shown.set(done);
-            println!("{}", progress_line(done, doing));
+            // A console that fails shows again when the outcome is written.
+            let _ = brisk_command::print_exactly(&format!("{}\n", progress_line(done, doing)));
         }
     };
     let control = brisk_bench::Control { stop: session.stop_flag(), progress: &progress };

@@ -122,7 +122,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         set_ups: changes.set_ups,
         config: set_ups[0].config.clone(),
     };
-    phone.down(true)?.iter().for_each(|sentence| eprintln!("{sentence}"));
+    phone.down(true)?.iter().for_each(|sentence| brisk_log::info!("{sentence}"));
     session.finish(Document::Prove(Box::new(report)), &args.every.outputs)?;
     Ok(ExitCode::from(u8::from(failed)))
 }
@@ -189,12 +189,12 @@ fn learn(
         let learned = prefetching.learn(launcher, &target.app, display.needed()?, phone);
         session.clear();
         match learned {
-            Ok(sentence) => eprintln!("{sentence}"),
+            Ok(sentence) => brisk_log::info!("{sentence}"),
             Err(error) if matches!(error.downcast_ref(), Some(brisk_launch::Error::Stopped)) => return Err(error),
             Err(error) => {
                 prefetching.end()?;
                 phone.end_apps()?;
-                eprintln!("brisk: warning: {}: its launch cannot be learned: {error:#}", target.name);
+                brisk_log::warn!("brisk: warning: {}: its launch cannot be learned: {error:#}", target.name);
             }
         }
     }

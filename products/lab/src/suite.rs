@@ -91,7 +91,7 @@ fn run_suite(args: &RunArgs) -> anyhow::Result<ExitCode> {
     head.warn(other_daemons::warnings(&sense, &phone)?);
     let report =
         SuiteReport { header: end(head, &facts, 0), phone: facts, conditions: outcome.conditions, apps: outcome.apps };
-    phone.down(true)?.iter().for_each(|sentence| eprintln!("{sentence}"));
+    phone.down(true)?.iter().for_each(|sentence| brisk_log::info!("{sentence}"));
     session.finish(Document::Suite(Box::new(report)), &every.outputs)?;
     Ok(ExitCode::from(u8::from(failed)))
 }
@@ -136,7 +136,7 @@ fn run_what_if(args: &WhatIfArgs) -> anyhow::Result<ExitCode> {
         apps: outcome.apps,
         sqlite,
     };
-    phone.down(true)?.iter().for_each(|sentence| eprintln!("{sentence}"));
+    phone.down(true)?.iter().for_each(|sentence| brisk_log::info!("{sentence}"));
     session.finish(Document::WhatIf(Box::new(report)), &every.outputs)?;
     Ok(ExitCode::from(u8::from(failed)))
 }

@@ -60,7 +60,7 @@ fn generate(args: &Generate) -> anyhow::Result<ExitCode> {
         brisk_command::print(&text)?;
     } else {
         replace(&args.output, text.as_bytes())?;
-        eprintln!("{} events of {} apps in {}", trace.events.len(), trace.apps.len(), args.output.display());
+        brisk_log::info!("{} events of {} apps in {}", trace.events.len(), trace.apps.len(), args.output.display());
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,5 +1,7 @@
 //! `brisk study heap`: what is read and refused, and the findings of the dissertation on a recorded table.
 
+#![allow(clippy::print_stderr, reason = "a test reports to its output")]
+
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Read as _;

@@ -36,6 +36,7 @@ pub fn keep() -> ExitCode {
         // SAFETY: no handler runs; the disposition of this process is all that changes, and it has one thread.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
     }
+    brisk_log::serve();
     let mut held = Vec::new();
     let outcome = send(stdin(), &READY, SendFlags::NOSIGNAL).map_err(io::Error::from).and_then(|_| {
         let_go_of_files();
@@ -43,13 +44,16 @@ pub fn keep() -> ExitCode {
     });
     let is_of_brisk = !matches!(&outcome, Err(error) if error.raw_os_error() == Some(libc::ENOTSOCK));
     if !is_of_brisk {
-        eprintln!("briskd-keeper: briskd starts this program, with a socket as its standard input");
+        brisk_log::error!("briskd-keeper: briskd starts this program, with a socket as its standard input");
         return ExitCode::from(2);
     }
     let frozen = held.len();
     let refused = held.iter().filter(|(key, dir)| !thaw(*key, dir)).count();
     if frozen > 0 {
-        eprintln!("briskd-keeper: briskd has ended; thawed {} of {frozen} groups that it had frozen", frozen - refused);
+        brisk_log::warn!(
+            "briskd-keeper: briskd has ended; thawed {} of {frozen} groups that it had frozen",
+            frozen - refused
+        );
     }
     if refused == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -6,6 +6,8 @@
 //! once, the next brisk does by the journal. Then each process of the groups has to answer. The moments follow from a seed, as far as
 //! the machine's scheduling does.
 
+#![allow(clippy::print_stdout, reason = "a test reports to its output")]
+
 use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};

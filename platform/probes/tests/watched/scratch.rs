@@ -1,5 +1,7 @@
 //! A control group for one test, gone with all that runs in it when the test ends.
 
+#![allow(clippy::print_stderr, reason = "a test reports to its output")]
+
 use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;

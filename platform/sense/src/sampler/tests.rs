@@ -58,7 +58,7 @@ fn an_app_that_joins_its_memory_group_after_its_own_is_found_soon() {
     put("proc/7/cgroup", "4:memory:/\n0::/group\n");
     let mut sampler = Sampler::new(Sense::new(root.path()), SampleChoice::default()).expect("a machine");
     sampler.look_at(Vec::new(), [(PathBuf::from("/group"), "app".to_owned())].into_iter());
-    let of_app = |sampler: &mut Sampler, at_ns: u64| sampler.apps(at_ns).expect("understood").remove(0).memory_bytes;
+    let of_app = |sampler: &mut Sampler, at_ns: u64| sampler.apps(at_ns).remove(0).memory_bytes;
     let searched = |sampler: &mut Sampler, at_ns: u64| {
         let before_ns = sampler.groups[0].memory.search_at_ns;
         assert_eq!(of_app(sampler, at_ns), None);

@@ -10,7 +10,7 @@ use brisk_sense::{
 };
 
 use brisk_daemon::killers::{self, MemoryProgram};
-use brisk_daemon::learned;
+use brisk_daemon::{dirs, learned};
 
 use super::probe::{self, Answer};
 
@@ -105,7 +105,7 @@ impl Facts {
             cgroups: known(sense.cgroups()),
             memory_programs: known(killers::running(sense)),
             needs_bytes: match &dalvik_heap {
-                Ok(Some(_)) => learned::needs(&sense.path(learned::DIR)),
+                Ok(Some(_)) => learned::needs(&sense.path(dirs::learned(Path::new(dirs::RUN)))),
                 _ => Ok(BTreeMap::new()),
             },
             dalvik_heap,

@@ -34,7 +34,7 @@ pub(super) fn run(watch: &Watch) -> anyhow::Result<ExitCode> {
     let mut record = record.transpose()?;
     if let Some(dropped_bytes) = record.as_ref().map(|record| record.written().dropped_bytes).filter(|bytes| *bytes > 0)
     {
-        eprintln!(
+        brisk_log::warn!(
             "brisk: the session before was cut off; its last {dropped_bytes} bytes, no whole sample, are dropped"
         );
     }

@@ -9,7 +9,7 @@ use brisk_command::session::Session;
 use brisk_command::terminal::remark;
 use brisk_core::device::Device;
 use brisk_daemon::config::Devices;
-use brisk_daemon::{devices, profiles};
+use brisk_daemon::{devices, dirs, profiles};
 use brisk_results::Header;
 use brisk_smartio::{Profile, shipped};
 
@@ -25,7 +25,7 @@ pub(super) struct Keep {
     #[arg(long, value_name = "NAME", requires = "save")]
     model: Option<String>,
     /// Directory of the profiles
-    #[arg(long, value_name = "DIR", default_value = profiles::DIR, requires = "save")]
+    #[arg(long, value_name = "DIR", default_value = dirs::PROFILES, requires = "save")]
     profiles: PathBuf,
 }
 
@@ -79,7 +79,7 @@ impl Keep {
         let file = self.dir().join(brisk_smartio::file_name(&model));
         let mut profile = load(&file)?.unwrap_or_else(|| Profile { model, ..shipped(&device.kind) });
         if let Err(why) = change(&mut profile) {
-            eprintln!("no profile is kept: {why}");
+            brisk_log::info!("no profile is kept: {why}");
             return Ok(());
         }
         let text = toml::to_string(&profile).context("cannot write the profile as TOML")?;

@@ -85,6 +85,13 @@ impl Apps {
         self.known.values().find(|known| known.is_app() && known.group.name == name).map(|known| &known.group)
     }
 
+    /// The id of the app in the group of this name; empty when there is none.
+    #[must_use]
+    pub fn id_in(&self, name: &str) -> String {
+        let known = self.known.values().find(|known| known.is_app() && known.group.name == name);
+        known.map(super::id_of).unwrap_or_default()
+    }
+
     /// The app in the group of this name, when its coming to the foreground is a return: it is not being launched anew.
     #[must_use]
     pub fn that_returns(&self, name: &str) -> Option<&Group> {

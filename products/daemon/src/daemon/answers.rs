@@ -81,7 +81,7 @@ impl Daemon {
             }
             Err(error) => {
                 let why = in_one_line(&error);
-                eprintln!("briskd: the current configuration stays: {why}");
+                brisk_log::error!("briskd: the current configuration stays: {why}");
                 Err(why)
             }
         };
@@ -90,7 +90,9 @@ impl Daemon {
     }
 
     fn configure(&mut self, config: Config, text: String) {
-        devices::absent(&self.machine.sense, &config).iter().for_each(|absent| eprintln!("briskd: warning: {absent}"));
+        devices::absent(&self.machine.sense, &config)
+            .iter()
+            .for_each(|absent| brisk_log::warn!("briskd: warning: {absent}"));
         let measured = profiles::read(&self.options.profiles_dir);
         let is_measured = |(name, _): &(&String, &String)| !is_learned(name);
         // The state of engines stays as long as nothing that concerns them changes; what they have learned stays anyway.
@@ -102,7 +104,7 @@ impl Daemon {
         complaints.into_iter().for_each(|complaint| self.report_trouble(complaint));
         let files = measured.into_iter().chain(kept).chain(self.policy.engines.learned()).collect();
         let configuration = Configuration { text, files: learned::recorded(&files) };
-        self.recorder.configure(config.daemon.record.clone(), configuration.clone(), self.moment.now);
+        self.recorder.configure(self.options.record(&config), configuration.clone(), self.moment.now);
         if differs {
             let (engines, complaints) = Engines::new(&config, &files);
             self.replace_engines(engines, &config);
@@ -164,7 +166,7 @@ impl Daemon {
             actions: state.actions.iter().cloned().collect(),
             notes: state.notes.clone(),
             changed_externally: state.changed_externally.clone(),
-            trouble: state.trouble.clone(),
+            trouble: state.trouble.iter().chain(&state.failing).cloned().collect(),
             counts: state.counts,
             saved: state.savings.estimates(),
             saved_how: savings::METHOD.to_owned(),

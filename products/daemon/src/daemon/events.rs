@@ -71,7 +71,7 @@ impl Daemon {
             return;
         }
         // A failure shows again, and is reported, in the next round.
-        let began = self.machine.sampler.disks().is_ok_and(|disks| self.writes_since(&disks, WRITES_MIN));
+        let began = self.machine.sampler.disks().is_some_and(|disks| self.writes_since(&disks, WRITES_MIN));
         if began {
             self.moment.wanted_ns = Some(self.moment.now.monotonic_ns);
             self.schedule_round();

@@ -9,18 +9,21 @@ use brisk_core::causes::in_one_line;
 use brisk_core::decision::Observed;
 use brisk_core::event::EventKind;
 use brisk_core::outcome::{Outcome, Performed};
-use brisk_core::snapshot::{DiskTotals, Snapshot};
+use brisk_core::snapshot::{DiskTotals, Part, Snapshot};
 use brisk_core::state::ActionState;
 use brisk_record::{Decided, Scene};
 
 use brisk_act::Sensed;
 
-use super::{ACTIONS_SHOWN, Daemon, Machine, SETTLE_NS, nice_min, timer};
+use super::{ACTIONS_SHOWN, Daemon, Machine, SETTLE_NS, log, nice_min, timer};
+use crate::account::Doing;
 use crate::render;
 use crate::settings::Change;
 
 /// A setting whose queue was busy is tried again after this time.
 const BUSY_RETRY_NS: u64 = 50_000_000;
+/// A machine of which nothing could be read is read again after this time.
+const UNREADABLE_RETRY_NS: u64 = 10_000_000_000;
 /// Share of the time in which tasks of the machine wait for storage, from which an app in front may get settings.
 const STALL_PERCENT: f64 = 5.0;
 
@@ -34,9 +37,12 @@ impl Daemon {
             Ok(snapshot) => snapshot,
             Err(error) => {
                 self.moment.previous = None;
+                self.moment.wanted_ns = Some(now_ns.saturating_add(UNREADABLE_RETRY_NS));
                 return self.report_trouble(format!("cannot take a snapshot: {}", in_one_line(&error)));
             }
         };
+        self.note_failing();
+        self.state.account.frozen_for_long(now_ns).into_iter().for_each(log);
         if let Some(interval) = self.moment.previous.as_ref().and_then(|previous| snapshot.since(previous)) {
             self.state.savings.add_interval(&interval, &self.state.under);
         }
@@ -57,7 +63,9 @@ impl Daemon {
             apps: &apps,
         };
         let mut round = self.policy.engines.decide(&self.policy.config, &observed);
-        self.stand_in_for_kswapd(&mut round.resolution, &snapshot.memory);
+        if !snapshot.unread.has(Part::Memory) {
+            self.stand_in_for_kswapd(&mut round.resolution, &snapshot.memory);
+        }
         self.moment.wanted_ns = round.next_look_ns;
         let change = self.apply_levels(&round.resolution, wall_unix_ms);
         let actions = self.apply_edges(round.resolution.actions, round.resolution.dropped_actions);
@@ -78,6 +86,21 @@ impl Daemon {
         self.scan_for_engines();
         self.watch_opens();
         self.read_launch_files();
+    }
+
+    /// Logs which files of the kernel cannot be read any more, and which can be read again.
+    fn note_failing(&mut self) {
+        let failing: BTreeSet<String> = self.machine.sampler.failing().map(str::to_owned).collect();
+        if failing == self.state.failing {
+            return;
+        }
+        let before = std::mem::replace(&mut self.state.failing, failing);
+        for what in self.state.failing.difference(&before) {
+            brisk_log::warn!("briskd: {what}; continues without what needs it, and tries again");
+        }
+        for what in before.difference(&self.state.failing) {
+            brisk_log::notice!("briskd: no longer: {what}");
+        }
     }
 
     /// All apps, classified.
@@ -176,7 +199,9 @@ impl Daemon {
     ) -> Vec<ActionState> {
         let mut states = Vec::new();
         for resolved in actions {
+            let pids = self.processes_of(&resolved.what);
             let outcome = if self.state.is_paused { Outcome::Paused } else { self.perform(&resolved.what) };
+            self.account_for_action(&resolved, &pids, &outcome);
             states.push(ActionState { resolved, outcome });
         }
         states.extend(dropped.into_iter().map(|resolved| ActionState { resolved, outcome: Outcome::Dropped }));
@@ -212,9 +237,30 @@ impl Daemon {
         self.actuator.perform(once, &Sensed { app, killers: &killers }, now_ns).outcome
     }
 
+    /// The processes of an app that is to be stopped, for the log.
+    fn processes_of(&self, once: &Once) -> Vec<u32> {
+        if !matches!(once, Once::Freeze { .. } | Once::EndApp { .. }) {
+            return Vec::new();
+        }
+        let Some(group) = self.machine.apps.of_name(once.group()) else { return Vec::new() };
+        self.machine.sense.cgroup_processes(&group.dir).ok().flatten().unwrap_or_default()
+    }
+
+    /// Logs what is worth it of an action.
+    fn account_for_action(&mut self, resolved: &Resolved<Once>, pids: &[u32], outcome: &Outcome) {
+        let app = self.machine.apps.id_in(resolved.what.group());
+        let reason = resolved.reason.to_string();
+        let doing = Doing { once: &resolved.what, app: &app, pids, engine: &resolved.engine, reason: &reason };
+        let line = self.state.account.performed(self.moment.now.monotonic_ns, &doing, outcome);
+        line.into_iter().for_each(log);
+    }
+
     /// Goes on with edges that take time, such as the end of an app.
     pub(super) fn advance_actions(&mut self) {
         for performed in self.actuator.advance(self.moment.now.monotonic_ns) {
+            let Performed { once, outcome } = &performed;
+            let line = self.state.account.advanced(self.moment.now.monotonic_ns, once, outcome);
+            line.into_iter().for_each(log);
             self.note_performed(performed);
         }
     }

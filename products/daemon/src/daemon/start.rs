@@ -1,6 +1,6 @@
 //! Start-up: everything is opened, and settings that a killed daemon left changed are restored.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,12 +11,14 @@ use brisk_record::{Configuration, Session};
 use brisk_sense::{Hierarchies, LocalTime, SampleChoice, Sampler, Sense, SessionWatch};
 
 use super::{Daemon, Machine, Moment, Policy, State, TIMERS};
+use crate::account::Account;
 use crate::apps::Apps;
 use crate::clocks::Reading;
-use crate::config::Config;
+use crate::config::{Config, Record};
 use crate::control::protocol::Counts;
 use crate::control::{SOCKET, Server};
 use crate::devices;
+use crate::dirs;
 use crate::engines::Engines;
 use crate::killers::Killers;
 use crate::learned;
@@ -43,7 +45,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub struct Options {
     /// Where the configuration is.
     pub config_path: PathBuf,
-    /// Whether no file there is as good as an empty one.
+    /// Whether a missing file means defaults: its path was not named on the command line.
     pub or_default: bool,
     /// Where lock, socket and journals are.
     pub run_dir: PathBuf,
@@ -76,10 +78,10 @@ impl Daemon {
             restore_changes_of_the_dead(&paths, &mut trouble);
         }
         let sense = Sense::default();
-        devices::absent(&sense, &config).iter().for_each(|absent| eprintln!("briskd: warning: {absent}"));
+        devices::absent(&sense, &config).iter().for_each(|absent| brisk_log::warn!("briskd: warning: {absent}"));
         let sources = Sources::open(&sense).context("cannot receive signals")?;
         trouble.extend(sources.lacking.iter().cloned());
-        trouble.iter().for_each(|trouble| eprintln!("briskd: {trouble}"));
+        trouble.iter().for_each(|trouble| brisk_log::warn!("briskd: {trouble}"));
         let mut apps = Apps::default();
         sources.groups.iter().flat_map(|groups| groups.living()).for_each(|group| apps.was_there(group.clone()));
         if let Some(Ok(listed)) = sources.sessions.as_ref().map(SessionWatch::listed) {
@@ -90,13 +92,13 @@ impl Daemon {
         let configuration = Configuration { text, files: learned::recorded(&files) };
         let (engines, unusable) = Engines::new(&config, &files);
         complaints.extend(unusable);
-        complaints.iter().for_each(|complaint| eprintln!("briskd: {complaint}"));
+        complaints.iter().for_each(|complaint| brisk_log::warn!("briskd: {complaint}"));
         trouble.extend(complaints);
         let group = group_of(&config, &mut trouble);
         let server = match Server::open(&options.run_dir.join(SOCKET), group) {
             Ok(server) => Some(server),
             Err(error) => {
-                eprintln!("briskd: {}; continues without the control socket", in_one_line(&error));
+                brisk_log::warn!("briskd: {}; continues without the control socket", in_one_line(&error));
                 trouble.push(in_one_line(&error));
                 None
             }
@@ -109,12 +111,13 @@ impl Daemon {
         let worker = if engines.need_worker() { actuator.start_worker(JOURNAL).err() } else { None };
         for failed in keeper.into_iter().chain(worker) {
             let why = in_one_line(&failed);
-            eprintln!("briskd: {why}");
+            brisk_log::warn!("briskd: {why}");
             trouble.push(why);
         }
         let mut killers = Killers::default();
         killers.refresh(&sense, now.monotonic_ns);
-        let recorder = Recorder::new(config.daemon.record.clone(), about(&sense), configuration.clone());
+        let record = options.record(&config);
+        let recorder = Recorder::new(record, about(&sense), configuration.clone());
         let choice = SampleChoice { memory_group: options.memory_group.clone(), ..SampleChoice::default() };
         let mut sampler = Sampler::new(sense.clone(), choice)?;
         sampler.weigh_apps(acts_on_memory);
@@ -147,6 +150,8 @@ impl Daemon {
                 savings: Savings::default(),
                 under: BTreeMap::new(),
                 trouble,
+                failing: BTreeSet::new(),
+                account: Account::default(),
                 counts: Counts::default(),
                 started_unix_ms: now.wall_unix_ms(),
                 is_paused: false,
@@ -169,9 +174,12 @@ fn restore_changes_of_the_dead(paths: &Paths, trouble: &mut Vec<String>) {
     match restore_all(paths, PATIENCE, |_| ()) {
         Ok(Restored { reports, .. }) => {
             for (name, report) in reports.iter().filter(|(_, report)| *report != Default::default()) {
-                eprintln!("briskd: restored {} settings that a killed {name} had changed", report.restored.len());
+                brisk_log::notice!(
+                    "briskd: restored {} settings that a killed {name} had changed",
+                    report.restored.len()
+                );
                 for left in &report.left {
-                    eprintln!("briskd: left {} of {} alone: {}", left.knob, left.device, left.reason);
+                    brisk_log::warn!("briskd: left {} of {} alone: {}", left.knob, left.device, left.reason);
                 }
             }
         }
@@ -222,6 +230,11 @@ fn about(sense: &Sense) -> Session {
 }
 
 impl Options {
+    /// Where it records.
+    pub(super) fn record(&self, config: &Config) -> Record {
+        dirs::record(config, &self.run_dir, !self.or_default)
+    }
+
     /// Where the control socket is.
     #[must_use]
     pub fn socket(run_dir: &Path) -> PathBuf {

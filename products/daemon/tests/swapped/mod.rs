@@ -1,6 +1,8 @@
 //! An app whose memory can be swapped, and a swap area of its own. A test program that uses this module needs the test
 //! `app_that_uses_its_pages`, which the app runs.
 
+#![allow(clippy::print_stdout, reason = "a test reports to its output")]
+
 use std::fs;
 use std::io::{BufReader, Read as _, Write as _, pipe};
 use std::path::{Path, PathBuf};

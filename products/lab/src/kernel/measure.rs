@@ -52,7 +52,7 @@ pub(super) fn measure(
             common.guests.outputs.write(&Document::Kernel(Box::new(report)))?;
             // Each was printed when it happened; the last line on a terminal counts them.
             if !failed.is_empty() {
-                eprintln!("brisk: {} of the scenarios have no figures", failed.len());
+                brisk_log::error!("brisk: {} of the scenarios have no figures", failed.len());
             }
             Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(2) })
         }

@@ -38,8 +38,14 @@ pub(super) fn run(source: &Source, args: &Args) -> anyhow::Result<ExitCode> {
     }
     args.json.check(&[])?;
     let session = Session::begin()?;
-    let outcome = all(&session, source, &tests, args);
+    let mut printed = Ok(());
+    let outcome = all(&session, source, &tests, args, &mut |line| {
+        if printed.is_ok() {
+            printed = brisk_command::print(line);
+        }
+    });
     session.clear();
+    printed?;
     match outcome {
         Ok(tests) => {
             let failed = tests.iter().filter(|test| test.outcome == "failed").count();
@@ -47,7 +53,7 @@ pub(super) fn run(source: &Source, args: &Args) -> anyhow::Result<ExitCode> {
             if failed == 0 {
                 return Ok(ExitCode::SUCCESS);
             }
-            eprintln!("brisk: {failed} failed");
+            brisk_log::error!("brisk: {failed} failed");
             Ok(ExitCode::from(1))
         }
         Err(Error::Stopped) => Ok(session.was_stopped()),
@@ -68,8 +74,14 @@ struct Tested {
     console: Option<PathBuf>,
 }
 
-/// Runs all of them, and prints each outcome unless a document goes to standard output.
-fn all(session: &Session, source: &Source, tests: &[GuestTest], args: &Args) -> brisk_vm::Result<Vec<Tested>> {
+/// Runs all of them, and prints a line for each outcome unless a document goes to standard output.
+fn all(
+    session: &Session,
+    source: &Source,
+    tests: &[GuestTest],
+    args: &Args,
+    print: &mut dyn FnMut(&str),
+) -> brisk_vm::Result<Vec<Tested>> {
     let mut all = Vec::new();
     let wanted = |name: &str| args.only.as_ref().is_none_or(|word| name.contains(word.as_str()));
     for series in &args.kernel {
@@ -88,7 +100,7 @@ fn all(session: &Session, source: &Source, tests: &[GuestTest], args: &Args) -> 
             };
             let kernel = lab.kernel.release.clone();
             if !args.json.is_printed() {
-                println!("{kernel} {name}: {words}");
+                print(&format!("{kernel} {name}: {words}\n"));
             }
             all.push(Tested { kernel, test: name.to_owned(), outcome, why, console });
         };

@@ -58,7 +58,7 @@ pub(super) fn run(args: &Args, run_dir: &Path) -> anyhow::Result<ExitCode> {
             follow(&Signals::watch()?, |_, progress| phone.set_variant(variant(variant_name), progress))?;
         }
         Command::Down(down) => return take_down(&phones, down),
-        Command::Repair => phones.repair()?.iter().for_each(|sentence| eprintln!("repaired: {sentence}")),
+        Command::Repair => phones.repair()?.iter().for_each(|sentence| brisk_log::notice!("repaired: {sentence}")),
         Command::Write { root } => serve_writer(root)?,
         Command::Fill => {
             let (input, output) = (std::io::stdin().lock(), std::io::stdout().lock());
@@ -107,7 +107,7 @@ fn make(phones: &Phones, images: &Images, up: &Up, run_dir: &Path) -> anyhow::Re
         made => made?,
     };
     for sentence in &repaired {
-        eprintln!("repaired: {sentence}");
+        brisk_log::notice!("repaired: {sentence}");
     }
     let listed =
         phones.list()?.into_iter().find(|listed| listed.id == phone.id()).context("the phone went away at once")?;
@@ -134,7 +134,7 @@ fn memory(up: &Up) -> Option<MemorySpec> {
 fn take_down(phones: &Phones, down: &Down) -> anyhow::Result<ExitCode> {
     let mut ids = down.ids.clone();
     if down.all {
-        phones.repair()?.iter().for_each(|sentence| eprintln!("repaired: {sentence}"));
+        phones.repair()?.iter().for_each(|sentence| brisk_log::notice!("repaired: {sentence}"));
         ids = phones.list()?.into_iter().map(|listed| listed.id.to_string()).collect();
     }
     Ok(for_each(&ids, |id| phones.down(id, down.force)))

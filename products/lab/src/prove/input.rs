@@ -68,7 +68,7 @@ fn configuration(path: &Path, sense: &Sense) -> anyhow::Result<(Config, String)>
         }
     }
     for knob in config.fixed.keys().filter(|knob| knob.device().is_some()) {
-        eprintln!("brisk: [fixed] {knob} has no effect here: the proof manages the phone's device alone");
+        brisk_log::warn!("brisk: [fixed] {knob} has no effect here: the proof manages the phone's device alone");
     }
     Ok((config, text))
 }
@@ -113,9 +113,9 @@ fn check_profiles(directory: &Path, config: &Config, is_named: bool) -> anyhow::
         }
         _ => {
             let place = directory.display();
-            complaints
-                .iter()
-                .for_each(|complaint| eprintln!("brisk: warning: a profile in {place} is left out: {complaint}"));
+            complaints.iter().for_each(|complaint| {
+                brisk_log::warn!("brisk: warning: a profile in {place} is left out: {complaint}")
+            });
             Ok(())
         }
     }

@@ -87,7 +87,7 @@ pub(crate) fn run(args: &DayArgs) -> anyhow::Result<ExitCode> {
         meter: Some(about),
         policies: days,
     };
-    phone.down(true)?.iter().for_each(|sentence| eprintln!("{sentence}"));
+    phone.down(true)?.iter().for_each(|sentence| brisk_log::info!("{sentence}"));
     session.finish(Document::Day(Box::new(report)), &every.outputs)?;
     Ok(ExitCode::from(u8::from(failed)))
 }

@@ -152,7 +152,7 @@ pub(crate) fn run(args: &RelaunchArgs) -> anyhow::Result<ExitCode> {
     if let (Some(recording), Some(file)) = (recording, &args.swap_trace) {
         // The results of the suite are not lost for it.
         if let Err(error) = record::end(recording, file) {
-            eprintln!("brisk: {error:#}");
+            brisk_log::error!("brisk: {error:#}");
             unwritten = true;
         }
     }
@@ -176,7 +176,7 @@ pub(crate) fn run(args: &RelaunchArgs) -> anyhow::Result<ExitCode> {
         apart: args.apart.clone(),
         regimes,
     };
-    phone.down(true)?.iter().for_each(|sentence| eprintln!("{sentence}"));
+    phone.down(true)?.iter().for_each(|sentence| brisk_log::info!("{sentence}"));
     session.finish(Document::Relaunch(Box::new(report)), &every.outputs)?;
     Ok(ExitCode::from(u8::from(failed || ended_early || unwritten)))
 }

@@ -53,7 +53,7 @@ pub(super) fn run(args: &Record) -> anyhow::Result<ExitCode> {
     }
     session.clear();
     if is_gone {
-        eprintln!(
+        brisk_log::warn!(
             "brisk: warning: the swap area was switched off, which reads what is in it; the recording ends there"
         );
     }
@@ -200,7 +200,7 @@ impl Marked {
 
     fn warn(&self) {
         for lack in lacks(&self.recorded) {
-            eprintln!("brisk: warning: {lack}");
+            brisk_log::warn!("brisk: warning: {lack}");
         }
     }
 }

@@ -1,5 +1,7 @@
 //! A lab of its own for each test, cleared up whatever happens.
 
+#![allow(clippy::print_stderr, reason = "a test reports to its output")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

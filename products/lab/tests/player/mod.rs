@@ -1,5 +1,7 @@
 //! An app that does what a test tells it: it fills memory, and uses pages of it. The test's program runs it in a phone.
 
+#![allow(clippy::print_stdout, reason = "a test reports to its output")]
+
 use std::io::{BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 

@@ -527,7 +527,7 @@ fn an_android_tree_with_a_learned_file_is_judged() {
         (&facts.dalvik_heap, facts.needs_bytes.as_ref().map(BTreeMap::len)),
         (&Ok(Some(DalvikHeap { size_bytes: Some(512 << 20), growth_limit_bytes: Some(192 << 20) })), Ok(0))
     );
-    let learned = sense.path(brisk_daemon::learned::DIR);
+    let learned = sense.path("/var/lib/brisk/learned");
     brisk_daemon::learned::write(&learned, "iram/learned.json", "{}").expect("written");
     let why = Facts::gather(&sense).needs_bytes.expect_err("it is not understood");
     assert!(why.contains("iram/learned.json"), "{why}");

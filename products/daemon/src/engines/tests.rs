@@ -1,0 +1,60 @@
+use super::*;
+use brisk_core::event::EventKind;
+use brisk_core::snapshot::{Snapshot, Unread};
+use std::sync::{Arc, Mutex};
+
+/// What an engine was asked: the number of its events, and whether there was a moment before.
+type Asked = Arc<Mutex<Vec<(usize, bool)>>>;
+
+struct Watching {
+    needs_memory: bool,
+    asked: Asked,
+}
+
+impl Engine for Watching {
+    fn decide(&mut self, observed: &Observed<'_>) -> (Vec<Request>, Vec<Reason>) {
+        self.asked.lock().expect("one thread").push((observed.events.len(), observed.previous.is_some()));
+        (Vec::new(), Vec::new())
+    }
+
+    fn next_look_ns(&self) -> Option<u64> {
+        None
+    }
+
+    fn needs_memory(&self) -> bool {
+        self.needs_memory
+    }
+}
+
+#[test]
+fn engines_of_memory_wait_while_it_cannot_be_read_and_miss_no_event() {
+    let (memory, storage): (Asked, Asked) = (Asked::default(), Asked::default());
+    let engine = |needs_memory, asked: &Asked| -> Box<dyn Engine> {
+        Box::new(Watching { needs_memory, asked: Arc::clone(asked) })
+    };
+    let mut engines = Engines::these(vec![
+        ("iram".to_owned(), engine(true, &memory)),
+        ("smartio".to_owned(), engine(false, &storage)),
+    ]);
+    let snapshot = |at_ns: u64, is_unread: bool| {
+        let mut unread = Unread::default();
+        if is_unread {
+            unread.add(Part::Memory);
+        }
+        Snapshot { at_ns, unread, ..Snapshot::default() }
+    };
+    let snapshots = [snapshot(1, false), snapshot(2, true), snapshot(3, true), snapshot(4, false), snapshot(5, false)];
+    let mut waits = Vec::new();
+    for (index, now) in snapshots.iter().enumerate() {
+        let events = [Event { at_ns: now.at_ns, kind: EventKind::Screen { on: true } }];
+        let previous = index.checked_sub(1).map(|before| &snapshots[before]);
+        let observed = Observed { previous, now, events: &events, devices: &[], apps: &[] };
+        let round = engines.decide(&Config::default(), &observed);
+        let notes: Vec<&str> = round.notes.iter().map(|note| note.engine.as_str()).collect();
+        waits.push((notes == ["iram"], round.next_look_ns.is_some()));
+    }
+    assert_eq!(waits, [(false, false), (true, true), (true, true), (false, false), (false, false)]);
+    // After the gap the moment before says nothing of memory.
+    assert_eq!(*memory.lock().expect("one thread"), [(1, false), (3, false), (1, true)]);
+    assert_eq!(*storage.lock().expect("one thread"), [(1, false), (1, true), (1, true), (1, true), (1, true)]);
+}
