@@ -121,6 +121,23 @@ pub fn three_digits(value: f64) -> String {
     }
 }
 
+/// A large number without decimals, thousands set apart: `25,431`; of less than 1,000 its three digits.
+#[must_use]
+pub fn grouped(value: f64) -> String {
+    if !value.is_finite() || value.abs() < 1_000.0 {
+        return three_digits(value);
+    }
+    let digits = format!("{:.0}", value.abs());
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    if value < 0.0 { format!("-{out}") } else { out }
+}
+
 fn trim_decimals(value: f64) -> String {
     let text = format!("{value:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

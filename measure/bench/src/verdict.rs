@@ -3,7 +3,7 @@
 //! The limits of perception are those of Miller (1968) and Card, Robertson and Mackinlay (1991): 0.1 s feels
 //! immediate, after 1 s the train of thought breaks. A screen draws a frame every 16.7 ms.
 
-use brisk_core::units::{format_bandwidth, format_bytes, format_duration_ns, three_digits};
+use brisk_core::units::{format_bandwidth, format_bytes, format_duration_ns, grouped, three_digits};
 
 use brisk_results::{BenchReport, CacheVerdict, Direction, JobResult, Pattern};
 
@@ -108,10 +108,10 @@ fn durable(report: &BenchReport) -> Option<String> {
 }
 
 fn asymmetry((read, write): (&JobResult, &JobResult)) -> Option<String> {
-    let ratio = write.latency.mean_us / read.latency.mean_us;
+    let ratio = write.latency.p50_us / read.latency.p50_us;
     (ratio >= 1.5).then(|| {
         format!(
-            "A random write takes {} times as long as a random read: reads that wait behind writes are the ones that \
+            "A random write takes {} times as long as a random read (medians): reads that wait behind writes are the ones that \
              people feel (see brisk study slowdown).",
             three_digits(ratio)
         )
@@ -125,7 +125,7 @@ fn parallel((shallow, deep): (&JobResult, &JobResult)) -> String {
         format!(
             "With {depth} random reads in flight instead of one it does {} times as many ({} a second, {}).",
             three_digits(gain),
-            three_digits(deep.requests_per_s.median),
+            grouped(deep.requests_per_s.median),
             format_bandwidth(deep.bandwidth_bytes_per_s.median)
         )
     } else {

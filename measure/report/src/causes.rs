@@ -4,7 +4,7 @@
 //! and writes are everywhere in these pages), green the network, an outline is sleep. Causes that took no time anywhere
 //! in a figure are left out of it.
 
-use brisk_results::{Cause, Split, SplitMethod};
+use brisk_results::{Cause, Part, Split, SplitMethod};
 
 use crate::format;
 use crate::rows::{MS, Row, Value};
@@ -87,13 +87,38 @@ pub(crate) fn present(rows: &[Row]) -> Vec<Cause> {
 }
 
 /// The row with a split: as a bar (a bar of full length stands for `full_ms`), and each part as a measure by its word.
-pub(crate) fn put(row: Row, split: Option<&Split>, full_ms: f64) -> Row {
-    let Some(split) = split else { return row };
+pub(crate) fn put(row: Row, split: Option<&Split>, whole_ms: f64, full_ms: f64) -> Row {
+    let Some(split) = &split.map(|split| of_whole(split, whole_ms)) else { return row };
     let row = row.put("split", MS, Value::Split(split.clone(), full_ms)).put("whole", MS, split.wall_ms);
     ORDER.into_iter().filter_map(|cause| Some((cause, time_ms(split, cause)?))).fold(row, |row, (cause, ms)| {
         let share = if ms == 0.0 { String::new() } else { format::share(ms, split.wall_ms) };
         row.put(look(cause).word, MS, Value::Shown(format::ms(ms), share))
     })
+}
+
+/// The same shares of another whole. The parts may come from fewer runs than the time that they are parts of, and a figure has
+/// one number for that time.
+pub(crate) fn of_whole(split: &Split, whole_ms: f64) -> Split {
+    let factor = whole_ms / split.wall_ms;
+    if !(factor.is_finite() && factor > 0.0) {
+        return split.clone();
+    }
+    let parts = split.parts.iter().map(|part| Part { time_ms: part.time_ms * factor, ..*part }).collect();
+    Split { wall_ms: whole_ms, parts, ..split.clone() }
+}
+
+/// The median of each part over runs, scaled to add up to the median of the whole; `None` without splits of a common method.
+pub(crate) fn median(splits: &[&Split], whole_ms: f64) -> Option<Split> {
+    let first = splits.first()?;
+    let same: Vec<&&Split> = splits.iter().filter(|split| split.method == first.method).collect();
+    let part = |cause: Cause| {
+        let times: Vec<f64> = same.iter().map(|split| split.time_ms(cause).unwrap_or_default()).collect();
+        Some(Part { cause, time_ms: brisk_core::stats::median(&times)? })
+    };
+    let parts: Vec<Part> = first.parts.iter().filter_map(|known| part(known.cause)).collect();
+    let wall_ms = parts.iter().map(|part| part.time_ms).sum();
+    let lost_events = same.iter().map(|split| split.lost_events).max().unwrap_or_default();
+    Some(of_whole(&Split { method: first.method, wall_ms, parts, lost_events }, whole_ms))
 }
 
 /// The columns of a table of splits: the causes that took time.
@@ -201,7 +226,6 @@ pub(crate) fn all_lost<'a>(splits: impl Iterator<Item = &'a Split>, sets: &str) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brisk_results::Part;
 
     fn split(method: SplitMethod, parts: &[(Cause, f64)]) -> Split {
         Split {
@@ -275,7 +299,7 @@ mod tests {
     #[test]
     fn causes_without_time_are_not_drawn() {
         let split = split(SplitMethod::Bpf, &[(Cause::UserCpu, 1.0), (Cause::SwapIn, 0.0), (Cause::Network, f64::NAN)]);
-        let row = put(Row::at("launch", "cold"), Some(&split), 1.0);
+        let row = put(Row::at("launch", "cold"), Some(&split), 1.0, 1.0);
         assert_eq!(present(std::slice::from_ref(&row)), [Cause::UserCpu]);
         assert_eq!(letters_note(&[row]), "u user.");
     }

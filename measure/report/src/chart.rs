@@ -16,6 +16,11 @@ use crate::svg::scale::Law;
 use crate::svg::stacks::{StackChart, StackGroup, StackRow, Texture};
 use crate::svg::strips::{Strip, StripCell, StripChart, beginnings};
 
+/// A value behind the name of its dimension or measure, unless it says that itself.
+fn labelled(name: &str, text: &str) -> String {
+    if format::has_words(text, name) { text.to_owned() } else { format!("{name} {text}") }
+}
+
 /// Values that matter on an axis, with a word.
 pub(crate) type Levels = Vec<(f64, String)>;
 
@@ -66,7 +71,7 @@ impl Dots<'_> {
                         {
                             text
                         }
-                        text => format!("{} {text}", self.below),
+                        text => labelled(self.below, &text),
                     },
                     tone: row.look.tone,
                     marker: row.look.marker,
@@ -137,8 +142,7 @@ impl Lines<'_> {
                 row.text(self.series)
             };
             let mark = Some(row.text(self.mark)).filter(|mark| !mark.is_empty());
-            let place =
-                if row.get(self.x).is_none() { row.text(self.x) } else { format!("{} {}", self.x, row.text(self.x)) };
+            let place = if row.get(self.x).is_none() { row.text(self.x) } else { labelled(self.x, &row.text(self.x)) };
             // A measure such as `MB/s` is its own unit.
             let unit = if self.y.contains('/') { format!(" {}", self.y) } else { String::new() };
             let words = format!("{subject} at {place}: {}{unit}", row.text(self.y));
@@ -234,7 +238,7 @@ pub(crate) fn stacks(
     }
     groups.retain(|group| !group.rows.is_empty());
     let words = groups.iter().flat_map(|group| group.rows.iter().map(move |row| (group, row))).map(|(group, row)| {
-        let name = if group.name.is_empty() { row.name.clone() } else { format!("{}, {}", group.name, row.name) };
+        let name = format::joined([group.name.as_str(), &row.name]);
         let parts: Vec<&str> = row.parts.iter().filter(|p| p.value > 0.0).map(|p| p.words.as_str()).collect();
         format!("{}: {}; {}.", format::sentence(&name), row.label, parts.join(", "))
     });
@@ -284,12 +288,13 @@ impl Strips<'_> {
                 tone,
                 texture,
                 words: format!(
-                    "{} {}: {name}, {}, {} {}",
-                    self.cell,
-                    row.text(self.cell),
-                    row.text(self.state),
-                    self.value,
-                    row.text(self.value)
+                    "{}: {}",
+                    labelled(self.cell, &row.text(self.cell)),
+                    format::joined([
+                        name.as_str(),
+                        &row.text(self.state),
+                        &labelled(self.value, &row.text(self.value))
+                    ])
                 ),
                 letters: known.map_or_else(String::new, |n| letters[n].clone()),
             }

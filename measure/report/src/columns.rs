@@ -91,6 +91,7 @@ impl Cell {
             Value::Summary(summary) => Self::Measure(show(summary.median), format::spread_or_ends(summary, show)),
             Value::Number(number) => Self::Text(show(*number)),
             Value::Words(words) => Self::Text(words.clone()),
+            Value::Verdict(effect, words) => Self::Verdict(*effect, words.clone()),
             Value::Shown(value, addition) if addition.is_empty() => Self::Text(value.clone()),
             Value::Shown(value, addition) => Self::Measure(value.clone(), addition.clone()),
             Value::Runs(runs) => Self::Text(runs.iter().map(|run| show(run.value)).collect::<Vec<_>>().join(", ")),
@@ -102,7 +103,7 @@ impl Cell {
 /// Whether a column of this name holds words or numbers.
 fn kind(rows: &[Row], name: &str) -> Kind {
     let is_words = |row: &Row| match (row.get(name), row.place(name)) {
-        (Some((_, value)), _) => matches!(value, Value::Words(_)),
+        (Some((_, value)), _) => matches!(value, Value::Words(_) | Value::Verdict(..)),
         (None, Some(place)) => place.number.is_none(),
         (None, None) => false,
     };

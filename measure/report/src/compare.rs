@@ -426,9 +426,8 @@ pub(crate) fn words(place: &[(String, String)], measure: &str) -> String {
         "its own" => format!("its own {dimension}"),
         text => text.to_owned(),
     };
-    let mut words: Vec<String> = place.iter().map(word).collect();
-    words.dedup();
-    format!("{}: {measure}", words.join(", "))
+    let words: Vec<String> = place.iter().map(word).collect();
+    format!("{}: {measure}", format::joined(words.iter().map(String::as_str)))
 }
 
 /// The same behind the kind: what patterns select by.

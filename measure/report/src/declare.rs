@@ -1,6 +1,7 @@
 //! The words that a kind is declared with: rows and units, tables, charts and their axes, figures and sections.
 
 pub(crate) use crate::chart::{Areas, Dots, Lines, Strips, bars, level, runs, span, stacks};
+pub(crate) use crate::effect::{Effect, against_first};
 pub(crate) use crate::rows::{
     BANDWIDTH, BYTES, COUNT, Look, MB_PER_S, MS, NUMBER, PERCENT, PRINTED, Place, Row, S, SHARE, TALLY, TIMES, US,
     Unit, Value, only, places, schedulers, size,

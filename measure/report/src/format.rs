@@ -56,15 +56,7 @@ pub(crate) fn count(value: f64) -> String {
     if !value.is_finite() || value.abs() < 1_000.0 || value.abs() >= 1e12 {
         return number(value);
     }
-    let digits = format!("{:.0}", value.abs());
-    let mut out = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    if value < 0.0 { format!("-{out}") } else { out }
+    units::grouped(value)
 }
 
 /// A count of whole things: `7`, `1,471`.
@@ -279,6 +271,30 @@ pub(crate) fn plural(count: u64, one: &str) -> String {
 pub(crate) fn sentence(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// Places along several dimensions in one name: `cold, writers`. What a place before it says already is left out, so that an app
+/// whose name is also its condition is named once.
+pub(crate) fn joined<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {
+    let mut said: Vec<&str> = Vec::new();
+    for part in parts.into_iter().map(str::trim).filter(|part| !part.is_empty()) {
+        if !said.iter().any(|known| known.eq_ignore_ascii_case(part)) {
+            said.push(part);
+        }
+    }
+    said.join(", ")
+}
+
+/// Whether `text` has the words of `part`, one behind the other.
+pub(crate) fn has_words(text: &str, part: &str) -> bool {
+    let words = |text: &str| -> Vec<String> {
+        text.split(|c: char| c.is_whitespace() || ",;:()".contains(c))
+            .filter(|word| !word.is_empty())
+            .map(str::to_lowercase)
+            .collect()
+    };
+    let (text, part) = (words(text), words(part));
+    !part.is_empty() && text.windows(part.len()).any(|window| window == part)
 }
 
 /// `a, b and c`.

@@ -37,6 +37,7 @@ mod chart;
 mod columns;
 mod compare;
 mod declare;
+mod effect;
 mod endings;
 mod facts;
 mod format;

@@ -8,6 +8,7 @@ use brisk_core::stats::Summary;
 use brisk_core::units::format_bytes;
 use brisk_results::{Direction, Pattern, Split};
 
+use crate::effect::Effect;
 use crate::format;
 use crate::svg::bars::Fill;
 use crate::svg::dots::Run;
@@ -62,6 +63,8 @@ pub(crate) enum Value {
     Number(f64),
     /// A word.
     Words(String),
+    /// What a change means, and the word for it.
+    Verdict(Effect, String),
     /// A value and its addition as they read.
     Shown(String, String),
     /// Several values of one place: runs, or figures of several papers.
@@ -162,6 +165,12 @@ pub(crate) fn size(bytes: u64) -> Place {
     Place { text: format_bytes(bytes), number: Some(bytes as f64) }
 }
 
+impl Default for Look {
+    fn default() -> Self {
+        Self::PLAIN
+    }
+}
+
 /// How a row is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Look {
@@ -212,7 +221,7 @@ impl Look {
 }
 
 /// One place of a study and what was found there.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Row {
     at: Vec<(&'static str, Place)>,
     found: Vec<(&'static str, Unit, Value)>,
@@ -241,6 +250,11 @@ impl Row {
     /// The same with a word.
     pub(crate) fn say(self, measure: &'static str, words: impl IntoValue) -> Self {
         self.put(measure, NUMBER, words)
+    }
+
+    /// The same with a verdict, which has a sign and a colour.
+    pub(crate) fn judge(self, measure: &'static str, effect: Effect, words: &str) -> Self {
+        self.put(measure, NUMBER, Value::Verdict(effect, words.to_owned()))
     }
 
     /// The same with a figure that has its own form.
@@ -312,6 +326,7 @@ impl Row {
             Some((unit, Value::Summary(summary))) => (unit.show)(summary.median),
             Some((unit, Value::Number(number))) => (unit.show)(*number),
             Some((_, Value::Words(words) | Value::Shown(words, _))) => words.clone(),
+            Some((_, Value::Verdict(effect, words))) => effect.signed(words),
             Some((unit, Value::Runs(runs))) => {
                 runs.iter().map(|run| (unit.show)(run.value)).collect::<Vec<_>>().join(", ")
             }

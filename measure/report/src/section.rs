@@ -15,7 +15,7 @@ use crate::svg::lines::LineChart;
 use crate::svg::map::MapChart;
 use crate::svg::stacks::{StackChart, Texture};
 use crate::svg::strips::StripChart;
-use crate::svg::{Marker, Tone};
+use crate::svg::{Canvas, Marker, Tone};
 use crate::table::Table;
 
 /// A kind of document: implemented once, in a file of its own in `kinds`.
@@ -156,16 +156,16 @@ impl Chart {
     }
 
     /// The drawing.
-    pub(crate) fn draw(&self, id: &str) -> Markup {
+    pub(crate) fn draw(&self, on: Canvas<'_>) -> Markup {
         match self {
-            Self::Lines(chart) => chart.draw(id),
-            Self::Bars(chart) => chart.draw(id),
-            Self::Dots(chart) => chart.draw(id),
-            Self::Stacks(chart) => chart.draw(id),
-            Self::Map(chart) => chart.draw(id),
-            Self::Strips(chart) => chart.draw(id),
-            Self::Areas(chart) => chart.draw(id),
-            Self::Grid(chart) => chart.draw(id),
+            Self::Lines(chart) => chart.draw(on),
+            Self::Bars(chart) => chart.draw(on),
+            Self::Dots(chart) => chart.draw(on),
+            Self::Stacks(chart) => chart.draw(on),
+            Self::Map(chart) => chart.draw(on),
+            Self::Strips(chart) => chart.draw(on),
+            Self::Areas(chart) => chart.draw(on),
+            Self::Grid(chart) => chart.draw(on),
         }
     }
 }

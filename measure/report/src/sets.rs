@@ -43,7 +43,7 @@ pub(crate) fn name(set: &LaunchSet, among: &[LaunchSet]) -> String {
     if among.iter().all(|other| other.label == set.label) {
         temperature.to_owned()
     } else {
-        format!("{temperature}, {}", label_words(&set.label))
+        format::joined([temperature, &label_words(&set.label)])
     }
 }
 
@@ -51,11 +51,11 @@ pub(crate) fn name(set: &LaunchSet, among: &[LaunchSet]) -> String {
 pub(crate) fn sides(comparison: &LaunchComparison) -> (String, String) {
     let is_temperature = |label: &str| label == "cold" || label == "warm";
     let front = if is_temperature(&comparison.label) || is_temperature(&comparison.base) {
-        String::new()
+        ""
     } else {
-        format!("{}, ", temperature(comparison.temperature))
+        temperature(comparison.temperature)
     };
-    (format!("{front}{}", label_words(&comparison.label)), label_words(&comparison.base))
+    (format::joined([front, &label_words(&comparison.label)]), label_words(&comparison.base))
 }
 
 /// The moment that counts, and when it came: settled; without a screen the end of the work; else how far it got.

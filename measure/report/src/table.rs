@@ -6,6 +6,7 @@
 use comfy_table::{CellAlignment, ContentArrangement, ContentLineStyle, LineStyle, TableStyle};
 use maud::{Markup, html};
 
+use crate::effect::Effect;
 use crate::format;
 
 /// What a column holds.
@@ -24,6 +25,8 @@ pub(crate) enum Kind {
 pub(crate) enum Cell {
     /// Words or a plain number.
     Text(String),
+    /// What a change means, and the word for it.
+    Verdict(Effect, String),
     /// A number and its spread.
     Measure(String, String),
     /// The value of a bar, relative to the largest in its column.
@@ -197,6 +200,7 @@ impl Table {
                 }
                 // Before widths are counted: an escape sequence would have none, and what replaces it has one.
                 Cell::Text(text) | Cell::Shape(text) => crate::format::harmless(text),
+                Cell::Verdict(effect, words) => format::harmless(&effect.signed(words)),
                 Cell::Bar(value) => bar(value / largest),
                 Cell::Stack(parts, full) => stack(parts, *full),
                 Cell::Empty => String::new(),
@@ -244,6 +248,7 @@ fn cell_markup(cell: &Cell) -> Markup {
     html! {
         @match cell {
             Cell::Text(text) => (text),
+            Cell::Verdict(effect, words) => span class=(format!("verdict {}", effect.tone().class())) { (effect.signed(words)) },
             Cell::Measure(value, spread) => { (value) span.spread { " " (spread) } },
             Cell::Bar(_) | Cell::Stack(..) | Cell::Shape(_) | Cell::Empty => {},
         }

@@ -14,6 +14,10 @@ fn elements<'a>(xml: &'a Xml<'a>, name: &'static str) -> impl Iterator<Item = No
     xml.descendants().filter(move |n| n.has_tag_name(name))
 }
 
+fn classed<'a>(xml: &'a Xml<'a>, class: &'static str) -> Vec<Node<'a, 'a>> {
+    xml.descendants().filter(|n| n.attribute("class") == Some(class)).collect()
+}
+
 #[test]
 fn a_page_is_well_formed() {
     for documents in [samples::all(), samples::ugly(), Vec::new()] {
@@ -58,7 +62,8 @@ fn every_chart_has_words_for_those_who_do_not_see_it() {
     let xml = parsed(&page);
     let mut charts = 0;
     for svg in elements(&xml, "svg").filter(|svg| svg.attribute("aria-hidden").is_none()) {
-        charts += 1;
+        // Some are drawn a second time, for a wide screen.
+        charts += usize::from(svg.attribute("class") != Some("wide"));
         let named: Vec<&str> = svg.attribute("aria-labelledby").expect("labelled").split(' ').collect();
         for (id, tag) in named.iter().zip(["title", "desc"]) {
             let label = svg.children().find(|n| n.attribute("id") == Some(id)).expect("the label is there");
@@ -311,4 +316,63 @@ fn every_declared_column_is_filled_by_a_sample() {
     }
     assert!(declared > 150, "{declared} names were found in the sources");
     assert!(lacking.is_empty(), "no sample has {lacking:#?}");
+}
+
+/// The rules of the stylesheet in its last `@media` block of this condition.
+fn media<'a>(page: &'a str, condition: &str) -> &'a str {
+    let (_, block) = page.rsplit_once(&format!("@media {condition} {{")).expect("the stylesheet has it");
+    block.split("\n}").next().unwrap_or_default()
+}
+
+#[test]
+fn a_chart_without_a_neighbour_is_drawn_for_the_whole_width() {
+    let page = brisk_report::html(&samples::all());
+    let xml = parsed(&page);
+    let mut alone = 0;
+    for panels in classed(&xml, "panels") {
+        let of: Vec<Node<'_, '_>> = panels.children().filter(Node::is_element).collect();
+        for (i, panel) in of.iter().enumerate() {
+            let widths: Vec<&str> = panel
+                .children()
+                .filter(|n| n.has_tag_name("svg"))
+                .filter_map(|svg| svg.attribute("viewBox")?.split(' ').nth(2))
+                .collect();
+            let is_alone = of.len() % 2 == 1 && i + 1 == of.len();
+            alone += usize::from(is_alone);
+            assert_eq!(widths, if is_alone { vec!["420", "860"] } else { vec!["420"] });
+            assert_eq!(panel.attribute("class") == Some("panel alone"), is_alone);
+        }
+    }
+    assert!(alone > 10, "{alone}");
+    // One of the two is shown: the narrow one by default, the wide one on screens and paper that have the room.
+    assert!(page.contains(".panel svg.wide { display: none; }"));
+    for condition in ["(min-width: 48rem)", "print"] {
+        for rule in [".panel.alone > svg { display: none; }", ".panel.alone > svg.wide { display: block; }"] {
+            assert!(media(&page, condition).contains(rule), "{condition}: {rule}");
+        }
+    }
+}
+
+#[test]
+fn paper_keeps_each_heading_with_its_charts() {
+    let page = brisk_report::html(&samples::all());
+    let xml = parsed(&page);
+    for panels in classed(&xml, "panels") {
+        let block = panels.parent().expect("it is in a figure");
+        assert_eq!(block.attribute("class"), Some("drawn"));
+        let heading = block.children().find(Node::is_element).expect("it has children");
+        assert!(["h2", "h3"].contains(&heading.tag_name().name()), "{heading:?}");
+    }
+    let print = media(&page, "print");
+    let rule = |declaration: &str| {
+        let line = print.lines().find(|line| line.contains(declaration)).unwrap_or_default();
+        line.split('{').next().unwrap_or_default().split(',').map(|one| one.trim().to_owned()).collect::<Vec<_>>()
+    };
+    let inside: String = print.lines().filter(|line| line.contains("break-inside: avoid")).collect();
+    for part in [".drawn", ".panel", "tr"] {
+        assert!(inside.contains(part), "{part} may be divided");
+    }
+    for part in ["h2", "h3", "h4", ".title", ".caption", ".keys", ".same"] {
+        assert!(rule("break-after: avoid").contains(&part.to_owned()), "{part} may stand alone");
+    }
 }

@@ -74,21 +74,21 @@ after: 1 of 3 measures regressed (random write, within 8 MiB: throughput 0.750 t
 · The conditions differ: Kernel 6.12.1, now 6.18.4.
 
 Changed
- verdict    measure                                       baseline       compared   ratio        interval
-──────────────────────────────────────────────────────────────────────────────────────────────────────────
- regressed  random write, within 8 MiB: throughput   2.40 MB/s (5)  1.80 MB/s (5)  0.750x  0.736 to 0.765
- improved   random write, within 16 MiB: throughput  1.20 MB/s (5)  1.50 MB/s (5)   1.25x    1.23 to 1.27
+ verdict      measure                                       baseline       compared   ratio        interval
+────────────────────────────────────────────────────────────────────────────────────────────────────────────
+ ✗ regressed  random write, within 8 MiB: throughput   2.40 MB/s (5)  1.80 MB/s (5)  0.750x  0.736 to 0.765
+ ✓ improved   random write, within 16 MiB: throughput  1.20 MB/s (5)  1.50 MB/s (5)   1.25x    1.23 to 1.27
  Values with (runs in documents): geometric means of the runs, or medians where a document has no
  single runs. Ratios with 95 % intervals, adjusted for the number of measures (96.7 % each): of the
  verdicts improved and regressed at most 5 % are expected to be false. What varies from one
  measurement to the next is not in these intervals: pool three documents of each condition for that.
 
 Verdicts
- verdict    measures  least ratio  largest ratio  why
-──────────────────────────────────────────────────────────────────────────
- regressed         1       0.750x         0.750x  the interval excludes 1
- improved          1        1.25x          1.25x  the interval excludes 1
- no change         1        1.00x          1.00x  the interval includes 1
+ verdict      measures  least ratio  largest ratio  why
+────────────────────────────────────────────────────────────────────────────
+ ✗ regressed         1       0.750x         0.750x  the interval excludes 1
+ ✓ improved          1        1.25x          1.25x  the interval excludes 1
+ ≈ no change         1        1.00x          1.00x  the interval includes 1
  --all lists every measure.
 
 Differences of condition
@@ -122,14 +122,14 @@ new: 1 of 1 measure regressed, none improved (random write, within 8 MiB: throug
 · The conditions differ: Kernel 6.12.1, now 6.18.4.
 
 All measures
- verdict    measure                                      baseline       compared   ratio        interval  better
-─────────────────────────────────────────────────────────────────────────────────────────────────────────────────
- regressed  random write, within 8 MiB: throughput  2.40 MB/s (5)  1.80 MB/s (5)  0.750x  0.737 to 0.763  higher
+ verdict      measure                                      baseline       compared   ratio        interval  better
+───────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+ ✗ regressed  random write, within 8 MiB: throughput  2.40 MB/s (5)  1.80 MB/s (5)  0.750x  0.737 to 0.763  higher
 
 Verdicts
- verdict    measures  least ratio  largest ratio  why
-──────────────────────────────────────────────────────────────────────────
- regressed         1       0.750x         0.750x  the interval excludes 1
+ verdict      measures  least ratio  largest ratio  why
+────────────────────────────────────────────────────────────────────────────
+ ✗ regressed         1       0.750x         0.750x  the interval excludes 1
 
 Differences of condition
  what    baseline  compared

@@ -169,7 +169,22 @@ pub fn cut(line: &str, width: usize) -> String {
     cut
 }
 
-/// A report with its meaning in colour: titles, warnings (`!!`), and the words of verdicts.
+/// A line with its verdicts in colour: the signs of improved and regressed, each with the words behind it.
+fn with_verdicts(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(at) = rest.find(['✓', '✗']) {
+        let (before, verdict) = rest.split_at(at);
+        let ends = ["  ", ",", ";", ".", ")"].into_iter().filter_map(|end| verdict.find(end));
+        let (verdict, after) = verdict.split_at(ends.min().unwrap_or(verdict.len()));
+        out.push_str(before);
+        out.push_str(&if verdict.starts_with('✓') { good(verdict) } else { bad(verdict) });
+        rest = after;
+    }
+    out + rest
+}
+
+/// A report with its meaning in colour: titles, warnings (`!!`), and verdicts with their signs.
 #[must_use]
 pub fn judged(report: &str) -> String {
     let lines: Vec<&str> = report.split('\n').collect();
@@ -180,7 +195,7 @@ pub fn judged(report: &str) -> String {
         } else if is_rule(lines.get(at + 1)) {
             heading(line)
         } else {
-            line.replace("regressed", &bad("regressed")).replace("improved", &good("improved"))
+            with_verdicts(line)
         }
     });
     coloured.collect::<Vec<_>>().join("\n")
@@ -257,6 +272,8 @@ fn sign(character: char) -> Option<&'static str> {
         '≤' => "<=",
         '≥' => ">=",
         '≈' => "~",
+        '✓' => "+",
+        '✗' => "!",
         '→' => "->",
         '’' | '‘' => "'",
         '“' | '”' => "\"",
@@ -327,6 +344,7 @@ mod tests {
         for text in [
             include_str!("../../../measure/report/src/format.rs"),
             include_str!("../../../measure/report/src/table.rs"),
+            include_str!("../../../measure/report/src/effect.rs"),
         ] {
             assert!(
                 ascii(text).is_ascii(),
@@ -349,10 +367,10 @@ mod tests {
 
     #[test]
     fn a_report_has_colour_where_it_means_something() {
-        let report = "Proof · phone\n━━━━━━━━━━━━━\n!! 1 warning\nevince  improved\nxterm  regressed\n";
+        let report = "Proof · phone\n━━━━━━━━━━━━━\n!! 1 warning\nevince  ✓ improved\nxterm  ✗ regressed\nnone regressed\n";
         let coloured = judged(report);
         assert_eq!(plain(&coloured), report);
         assert!(coloured.starts_with(&heading("Proof · phone")) && coloured.contains(&caution("!! 1 warning")));
-        assert!(coloured.contains(&good("improved")) && coloured.contains(&bad("regressed")), "{coloured:?}");
+        assert!(coloured.contains(&good("✓ improved")) && coloured.contains(&bad("✗ regressed")), "{coloured:?}");
     }
 }

@@ -115,8 +115,8 @@ fn slow_syncs_are_counted_in_frames() {
 #[test]
 fn parallelism_tail_and_asymmetry_are_reported_from_their_thresholds() {
     let flash = text(&report(187.0, 410.0, 6.0, 100.0));
-    assert!(flash.contains("6.00 times as many (32086 a second"), "{flash}");
-    assert!(flash.contains("takes 2.19 times as long as a random read"), "{flash}");
+    assert!(flash.contains("6.00 times as many (32,086 a second"), "{flash}");
+    assert!(flash.contains("takes 2.19 times as long as a random read (medians)"), "{flash}");
     assert!(!flash.contains("One random read in a hundred"));
     let serial = text(&report(187.0, 200.0, 1.1, 100.0));
     assert!(serial.contains("only makes each wait longer") && !serial.contains("as long as a random read"), "{serial}");

@@ -85,7 +85,7 @@ impl Estimate {
             Value::Summary(summary) => Self::of_summary(summary),
             Value::Number(number) => Self::of_runs(&[*number]),
             Value::Runs(runs) => Self::of_runs(&runs.iter().map(|run| run.value).collect::<Vec<_>>()),
-            Value::Words(_) | Value::Shown(..) | Value::Split(..) => None,
+            Value::Words(_) | Value::Verdict(..) | Value::Shown(..) | Value::Split(..) => None,
         }
     }
 

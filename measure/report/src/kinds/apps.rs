@@ -23,6 +23,7 @@ pub(crate) fn shown(name: &str) -> String {
 fn named(app: &SuiteApp) -> String {
     match shorten(app.group.trim(), 20).as_str() {
         "" => name(app),
+        group if format::has_words(&name(app), group) => name(app),
         group => format!("{} ({group})", name(app)),
     }
 }
@@ -68,7 +69,8 @@ fn rows(apps: &[SuiteApp], more: impl Fn(Row, &SuiteApp, &LaunchSet) -> Row) -> 
             .put("less CPU wait", MS, less.map(|s| Value::Shown(format::ms(s.median), format::variation(s))))
             .figure("storage", causes::storage_share(set.split.as_ref()))
             .figure("runs", end.map_or_else(|| set.runs.len().to_string(), |(stage, _)| sets::reached(set, stage)));
-        more(causes::put(row, set.split.as_ref(), longest), app, set)
+        let whole_ms = end.map_or(f64::NAN, |(_, at)| at.median);
+        more(causes::put(row, set.split.as_ref(), whole_ms, longest), app, set)
     };
     let ordered = |app: &SuiteApp| -> Vec<Row> {
         let sets = TEMPERATURES.into_iter().flat_map(|t| app.sets.iter().filter(move |s| s.temperature == t));

@@ -83,6 +83,17 @@ fn verdict_words(verdict: ChangeVerdict) -> &'static str {
     }
 }
 
+fn effect(verdict: ChangeVerdict) -> Effect {
+    match verdict {
+        ChangeVerdict::Regressed => Effect::Regressed,
+        ChangeVerdict::Improved => Effect::Improved,
+        ChangeVerdict::NoChange => Effect::Unclear,
+        ChangeVerdict::TooFewRuns | ChangeVerdict::OneRun | ChangeVerdict::NotJudged | ChangeVerdict::NoRatio => {
+            Effect::NotJudged
+        }
+    }
+}
+
 fn of<'a>(
     measures: impl Iterator<Item = &'a ComparedMeasure>,
     verdict: ChangeVerdict,
@@ -190,13 +201,8 @@ fn row(report: &ComparisonReport, one: &ComparedMeasure) -> Row {
 /// The same under another name.
 fn named_row(report: &ComparisonReport, one: &ComparedMeasure, name: String) -> Row {
     let show = unit(&one.unit).show;
-    let tone = match one.verdict {
-        ChangeVerdict::Regressed => Look { tone: Tone::Write, marker: Marker::Square, ..Look::PLAIN },
-        ChangeVerdict::Improved => Look { tone: Tone::Read, ..Look::PLAIN },
-        _ => Look { marker: Marker::Diamond, ..Look::PLAIN },
-    };
     // Columns that would say the same in each line are left out.
-    let mut row = Row::at("verdict", verdict_words(one.verdict));
+    let mut row = Row::default().judge("verdict", effect(one.verdict), verdict_words(one.verdict));
     if report.conditions.len() > 2 {
         row = row.by("condition", shorten(&one.condition, 30));
     }
@@ -204,7 +210,7 @@ fn named_row(report: &ComparisonReport, one: &ComparedMeasure, name: String) -> 
         row = row.by("kind", one.kind.clone());
     }
     row.by("measure", name)
-        .look(tone)
+        .look(effect(one.verdict).look())
         .put("baseline", NUMBER, value(&one.baseline, show))
         .put("compared", NUMBER, value(&one.compared, show))
         .figure("ratio", one.ratio.map(format::times))
@@ -255,18 +261,14 @@ fn picture(report: &ComparisonReport, all: bool) -> Figure {
     } else {
         String::new()
     };
-    let caption = format!(
-        "Compared over baseline: 1 is no change. Whiskers are {}. Square: regressed, circle: improved, \
-         diamond: the interval includes 1.{cut}{more}",
-        level(report)
-    );
+    let caption = format!("Compared over baseline: 1 is no change. Whiskers are {}.{cut}{more}", level(report));
     let dots = Dots { name: "measure", value: "log ratio", label: "ratio", below: "state", ..Dots::default() };
     let dots = Dots { levels: crate::declare::level(0.0, "no change"), ..dots };
     let axis = Axis::new("compared over baseline, log scale", Law::Window, |log| format::tick(log.exp()));
     Figure::new("What changed", if report.measures.is_empty() { String::new() } else { caption })
-        .key(Tone::Write, Glyph::Point(Marker::Square), "regressed")
-        .key(Tone::Read, Glyph::Point(Marker::Circle), "improved")
-        .key(Tone::Plain, Glyph::Point(Marker::Diamond), "no change")
+        .effects(
+            report.measures.iter().filter(|one| log_ratio(one).is_some()).take(DRAWN).map(|one| effect(one.verdict)),
+        )
         .chart(title, dots.draw("Ratio of each measure, compared over baseline", axis, &drawn))
         .table(of_changed)
         .table(of_all)
@@ -316,7 +318,8 @@ fn drawn(report: &ComparisonReport) -> (String, Vec<Row>, usize) {
     let rows = shown.iter().map(|one| {
         let name = parts(one, false);
         let of = if report.conditions.len() > 2 { format!("{}: ", shorten(&one.condition, 20)) } else { String::new() };
-        named_row(report, one, shorten(&name, 80)).say("state", format!("{of}{}", verdict_words(one.verdict)))
+        named_row(report, one, shorten(&name, 80))
+            .say("state", format!("{of}{}", effect(one.verdict).signed(verdict_words(one.verdict))))
     });
     (title, rows.collect(), with_interval().count() - shown.len())
 }
@@ -340,7 +343,8 @@ fn sums(report: &ComparisonReport, all: bool) -> Table {
         let ratios = || measures.iter().filter_map(|one| one.ratio).filter(|ratio| ratio.is_finite());
         let (least, largest) = (ratios().min_by(f64::total_cmp), ratios().max_by(f64::total_cmp));
         (!measures.is_empty()).then(|| {
-            Row::at("verdict", verdict_words(*verdict))
+            Row::default()
+                .judge("verdict", effect(*verdict), verdict_words(*verdict))
                 .put("measures", TALLY, measures.len() as u64)
                 .put("least ratio", TIMES, least)
                 .put("largest ratio", TIMES, largest)

@@ -6,6 +6,7 @@ use brisk_results::{CureCrash, CureRow, CuresReport};
 
 use crate::declare::*;
 use crate::format::{self, plural, shorten};
+use crate::ratio;
 
 const BASELINE: &str = "baseline";
 
@@ -152,31 +153,45 @@ fn published(row: &CureRow) -> Option<String> {
     })
 }
 
+/// What the gain of a row means.
+fn effect(row: &CureRow) -> Effect {
+    row.gain.as_ref().map_or(Effect::NotJudged, |gain| ratio::judge(gain).effect_of_gain())
+}
+
+/// The words below a mark: what the gain means, and what was published.
+fn said(row: &CureRow) -> String {
+    let words = match effect(row) {
+        Effect::Improved => "faster",
+        Effect::Regressed => "slower",
+        Effect::Unclear => "no significant difference",
+        Effect::NotJudged => "one run",
+    };
+    let published = published(row).map_or_else(String::new, |words| format!("; published: {words}"));
+    format!("{}{published}", effect(row).signed(words))
+}
+
 /// A chart for each app and card.
 fn gains(report: &CuresReport) -> Figure {
     let figure = Figure::new(
         "Gain of each solution",
         "Run time of the baseline over that under the solution, seed by seed. Whiskers are the interval of the median.",
     );
+    let shown = report.rows.iter().filter(|row| row.solution != BASELINE && row.gain.is_some());
+    let figure = figure.effects(shown.map(effect));
     places(report).into_iter().fold(figure, |figure, place| {
         let rows: Vec<Row> = of_place(report, place)
             .into_iter()
             .filter(|row| row.solution != BASELINE)
             .map(|row| {
                 Row::at("solution", name(&row.solution))
-                    .look(Look::nth(0))
+                    .look(effect(row).look())
                     .put("gain", TIMES, row.gain)
-                    .say("published", published(row).map(|words| format!("published: {words}")))
+                    .say("said", said(row))
             })
             .collect();
         let (app, card) = (name(place.0), name(place.1));
-        let dots = Dots {
-            name: "solution",
-            value: "gain",
-            below: "published",
-            levels: level(1.0, "baseline"),
-            ..Dots::default()
-        };
+        let dots =
+            Dots { name: "solution", value: "gain", below: "said", levels: level(1.0, "baseline"), ..Dots::default() };
         let x = Axis::new("times as fast as the baseline", Law::Log2, format::tick);
         let title = format!("Gain of each solution, {app} on {card}");
         figure.chart(format!("{} on {card}", format::sentence(&app)), dots.draw(title, x, &rows))

@@ -429,7 +429,12 @@ fn by_cause(report: &DayReport) -> Figure {
     let rows: Vec<Row> = splits
         .iter()
         .map(|(policy, split)| {
-            causes::put(Row::at("policy", policy.clone()).put("time", MS, split.wall_ms), Some(split), longest)
+            causes::put(
+                Row::at("policy", policy.clone()).put("time", MS, split.wall_ms),
+                Some(split),
+                split.wall_ms,
+                longest,
+            )
         })
         .collect();
     let columns = format!("policy | whole | {}", causes::columns(&rows));

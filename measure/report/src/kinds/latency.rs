@@ -207,7 +207,7 @@ fn step_row(step: &LatencyStep) -> Row {
     let limit = step.limit.or_else(|| step.latency_ms.as_ref().map(|s| HciLimit::of_ms(s.median)));
     let latency = match &step.latency_ms {
         Some(latency) if changed.is_some() => Value::Shown(latency_words(step, latency), format::spread(latency)),
-        Some(_) => Value::Shown("no change".to_owned(), String::new()),
+        Some(_) => Value::Shown("nothing changed".to_owned(), String::new()),
         None => Value::Shown("never stable".to_owned(), String::new()),
     };
     let ending = step.runs.iter().map(|run| &run.ending).find(|ending| **ending != Ending::Settled);
@@ -235,7 +235,7 @@ const CAUSES: &str = "At each instant the first cause that holds for any thread 
 
 fn by_cause(figure: Figure, title: &str, named: &[(String, &brisk_results::Split, &Summary)]) -> Figure {
     let row = |(name, split, time): &(String, &brisk_results::Split, &Summary)| {
-        causes::put(Row::at("step", name.clone()).put("time", MS, *time), Some(split), split.wall_ms)
+        causes::put(Row::at("step", name.clone()).put("time", MS, *time), Some(split), time.median, time.median)
     };
     let rows: Vec<Row> = named.iter().map(row).collect();
     if rows.is_empty() {
@@ -244,9 +244,9 @@ fn by_cause(figure: Figure, title: &str, named: &[(String, &brisk_results::Split
     let note = format!("{} Every bar is the whole of its time.", causes::letters_note(&rows));
     figure
         .causes(&causes::present(&rows))
-        .chart("Time by cause", stacks(title, &rows, "", "step", ["time", "split"]))
+        .chart("", stacks(title, &rows, "", "step", ["time", "split"]))
         .table(Table::of(title, &rows, "step | split | time").noted(note).terminal_only())
-        .table(Table::of("Time by cause", &rows, &format!("step | whole | {}", causes::columns(&rows))).page_only())
+        .table(Table::of(title, &rows, &format!("step | whole | {}", causes::columns(&rows))).page_only())
 }
 
 /// The stream of pseudo-random events (dissertation 4.5.4).
@@ -265,5 +265,5 @@ fn runtime_delay(report: &LatencyReport) -> Figure {
         .table(Table::of("Run-time delay", &[row], "events | seed | whole | interval of whole | an event | storage"))
         .open();
     let split: Vec<_> = delay.split.iter().map(|split| ("events".to_owned(), split, &delay.total_ms)).collect();
-    by_cause(figure, "Run-time delay", &split)
+    by_cause(figure, "Run-time delay by cause", &split)
 }

@@ -87,7 +87,8 @@ fn in_words(app: &SuiteApp) -> String {
         "terminal" => "terminal",
         _ => return name,
     };
-    format!("the {kind} ({name})")
+    // An app that is called what it is, such as a terminal.
+    if format::has_words(kind, &name) { format!("the {kind}") } else { format!("the {kind} ({name})") }
 }
 
 /// What goes on under a condition, from the words of its writer.
@@ -105,18 +106,21 @@ pub(crate) fn picture(
     idle: &str,
     title: &str,
     [before, after]: [&'static str; 2],
-    verdict: impl Fn(&SuiteApp) -> Option<&'static str>,
+    verdict: impl Fn(&SuiteApp) -> Option<(Effect, &'static str)>,
 ) -> Figure {
     let row = |one: &Opening<'_>| {
         let idle_ms = TEMPERATURES.into_iter().find_map(|t| apps::settled_ms(one.app, idle, t));
         let label = format!("{} to {}", format::ms(one.before_ms), format::ms(one.after_ms));
-        Row::at("app", apps::name(one.app))
-            .look(Look::nth(0))
-            .put(before, MS, one.before_ms)
-            .put(after, MS, one.after_ms)
-            .put(IDLE, MS, idle_ms)
-            .put("change", MS, Value::Shown(label, String::new()))
-            .say("verdict", verdict(one.app))
+        let row = Row::at("app", apps::name(one.app)).look(Look::nth(0));
+        let row = match verdict(one.app) {
+            Some((effect, words)) => row.look(effect.look()).judge("verdict", effect, words),
+            None => row,
+        };
+        row.put(before, MS, one.before_ms).put(after, MS, one.after_ms).put(IDLE, MS, idle_ms).put(
+            "change",
+            MS,
+            Value::Shown(label, String::new()),
+        )
     };
     let rows: Vec<Row> = openings.iter().map(row).collect();
     let dots = Dots {
@@ -129,14 +133,15 @@ pub(crate) fn picture(
         ..Dots::default()
     };
     let law = law_for(rows.iter().flat_map(|row| [row.number(before), row.number(after)]).flatten());
+    let effects: Vec<Effect> = openings.iter().filter_map(|one| verdict(one.app)).map(|(effect, _)| effect).collect();
+    // Marks have the colour of their verdict, where they are judged.
+    let tone = if effects.is_empty() { Tone::Nth(0) } else { Tone::Plain };
     let figure = Figure::new(title, "Time from the start until the screen is settled: medians, shorter is better.")
-        .key(Tone::Nth(0), Glyph::Before, before)
-        .key(Tone::Nth(0), Glyph::Point(Marker::Circle), after);
-    let figure = if rows.iter().any(|row| row.number(IDLE).is_some()) {
-        figure.key(Tone::Nth(0), Glyph::Stroke, IDLE)
-    } else {
-        figure
-    };
+        .key(tone, Glyph::Before, before)
+        .key(tone, Glyph::Point(Marker::Circle), after);
+    let figure =
+        if rows.iter().any(|row| row.number(IDLE).is_some()) { figure.key(tone, Glyph::Stroke, IDLE) } else { figure };
+    let figure = figure.effects(effects);
     let drawn = dots.draw(title, Axis::new("time until settled", law, format::ms_tick), &rows);
     let columns = format!("app | {IDLE} | {before} | {after} | verdict");
     let figure = figure.table(Table::of("Time until settled, medians", &rows, &columns).page_only());

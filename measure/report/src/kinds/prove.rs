@@ -118,7 +118,7 @@ fn removed(report: &ProveReport) -> Option<String> {
 
 /// The share of the added latency that is removed, in a table.
 fn shown_removed(percent: f64) -> String {
-    if percent > 100.0 { "> 100 %".to_owned() } else { (PERCENT.show)(percent) }
+    if percent > 100.0 { "> 100 %".to_owned() } else { format::share(percent, 100.0) }
 }
 
 /// Apps that opened faster with the writers than without load: writers cannot speed them up.
@@ -140,16 +140,16 @@ fn name(gain: &Gain) -> String {
 }
 
 /// The verdict of one app in a word or two; regressions go first.
-fn words(gain: &Gain) -> &'static str {
+fn words(gain: &Gain) -> (Effect, &'static str) {
     use ratio::Judgement::{Longer, NoDifference, Shorter};
     let judged = |loaded| ratio_of(gain, loaded).map(ratio::judge);
     match (judged(true), judged(false)) {
-        (Some(Longer), _) => "regressed with writes",
-        (_, Some(Longer)) => "regressed without load",
-        (Some(Shorter), _) => "improved",
-        (_, Some(Shorter)) => "improved without load",
-        (Some(NoDifference), _) | (_, Some(NoDifference)) => "no significant difference",
-        _ => "too few runs",
+        (Some(Longer), _) => (Effect::Regressed, "regressed with writes"),
+        (_, Some(Longer)) => (Effect::Regressed, "regressed without load"),
+        (Some(Shorter), _) => (Effect::Improved, "improved"),
+        (_, Some(Shorter)) => (Effect::Improved, "improved without load"),
+        (Some(NoDifference), _) | (_, Some(NoDifference)) => (Effect::Unclear, "no significant difference"),
+        _ => (Effect::NotJudged, "too few runs"),
     }
 }
 
@@ -165,7 +165,7 @@ fn ratios(report: &ProveReport) -> Figure {
             .figure("removed", gain.gone_percent.map_or_else(|| "-".to_owned(), shown_removed))
             .put("with writes", TIMES, gain.loaded_ratio)
             .put("without load", TIMES, gain.idle_ratio)
-            .say("verdict", words(gain))
+            .judge("verdict", words(gain).0, words(gain).1)
     };
     let rows: Vec<Row> = report.gains.iter().map(row).collect();
     let (mean_percent, most_percent) = PUBLISHED_PERCENT;
@@ -187,10 +187,17 @@ fn ratios(report: &ProveReport) -> Figure {
         |figure, (loaded, value, title)| {
             let usable =
                 |gain: &&Gain| ratio_of(gain, loaded).is_some_and(|r| ratio::judge(r) != ratio::Judgement::Nothing);
-            let look = Look::nth(usize::from(!loaded));
-            let rows: Vec<Row> = report.gains.iter().filter(usable).map(|gain| row(gain).look(look)).collect();
+            let judged = |gain: &Gain| ratio_of(gain, loaded).map_or(ratio::Judgement::Nothing, ratio::judge);
+            let of = |gain: &Gain| {
+                let effect = judged(gain).effect();
+                row(gain).look(effect.look()).judge("effect", effect, judged(gain).words())
+            };
+            let gains: Vec<&Gain> = report.gains.iter().filter(usable).collect();
+            let rows: Vec<Row> = gains.iter().map(|gain| of(gain)).collect();
+            let figure = figure.effects(gains.iter().map(|gain| judged(gain).effect()));
             let holds = span(&rows, value, Law::Window);
-            let dots = Dots { name: "dot", value, levels: level(1.0, "no change"), holds, ..Dots::default() };
+            let dots =
+                Dots { name: "dot", value, below: "effect", levels: level(1.0, "no change"), holds, ..Dots::default() };
             let x = Axis::new("time with brisk over time without", Law::Window, format::tick);
             figure.chart(title, dots.draw(format!("{title}: time with brisk over time without"), x, &rows))
         },
@@ -299,7 +306,7 @@ mod tests {
             (&[0.5][..], &[0.5][..], "too few runs"),
             (&[][..], &[][..], "too few runs"),
         ] {
-            assert_eq!(words(&gain(loaded, idle)), verdict, "{loaded:?} {idle:?}");
+            assert_eq!(words(&gain(loaded, idle)).1, verdict, "{loaded:?} {idle:?}");
         }
     }
 }

@@ -10,6 +10,7 @@ use super::apps::shown;
 use crate::declare::*;
 use crate::facts;
 use crate::format;
+use crate::ratio::judge;
 
 /// Sums by policy.
 const SUMS: &str = "Returns by policy";
@@ -148,8 +149,13 @@ fn sums(report: &RelaunchReport, regime: &RegimeReturns) -> Figure {
         .enumerate()
         .map(|(n, policy)| {
             let count = runs(policy);
+            let effect = policy.ratio.map(|ratio| judge(&summary(ratio, count)).effect()).filter(|_| n > 0);
+            let judged = |row: Row| match effect {
+                Some(effect) => row.look(effect.look()).judge("effect", effect, effect.words()),
+                None => row,
+            };
             let ended: usize = policy.apps.iter().flat_map(|app| &app.visits).map(|visit| visit.ended.len()).sum();
-            Row::at("policy", policy.policy.clone())
+            judged(Row::at("policy", policy.policy.clone()))
                 .put("sum of medians", MS, policy.sum_ms.map(|sum| summary(sum, count)))
                 .put("over the first", TIMES, policy.ratio.map(|ratio| summary(ratio, count)))
                 .put("read", BYTES, policy.read_bytes)
@@ -157,10 +163,9 @@ fn sums(report: &RelaunchReport, regime: &RegimeReturns) -> Figure {
                 .put("flash busy", MS, policy.busy_ms)
                 .put("ended apps", TALLY, ended as u64)
                 .put("returns to each", TALLY, count as u64)
-                .look(Look::nth(n))
         })
         .collect();
-    let dots = Dots { name: "policy", value: "sum of medians", ..Dots::default() };
+    let dots = Dots { name: "policy", value: "sum of medians", below: "effect", ..Dots::default() };
     let axis = Axis::new("time in all", law_for(sums_of(&rows)), MS.tick);
     let apart =
         if report.apart.is_empty() { String::new() } else { format!(" Not in sums: {}.", format::list(&report.apart)) };
@@ -174,7 +179,7 @@ fn sums(report: &RelaunchReport, regime: &RegimeReturns) -> Figure {
             Table::of(
                 title,
                 &rows,
-                "policy | sum of medians | over the first | read | written | flash busy | ended apps | returns to each",
+                "policy | sum of medians | over the first | effect | read | written | flash busy | ended apps | returns to each",
             )
             .dispensable("ended apps | flash busy | returns to each"),
         )
@@ -211,14 +216,15 @@ fn by_app(regime: &RegimeReturns) -> Figure {
     let names: Vec<&String> =
         regime.policies.first().map(|one| one.apps.iter().map(|app| &app.app).collect()).unwrap_or_default();
     for name in names {
-        for (n, policy) in regime.policies.iter().enumerate() {
+        let mut of_app = Vec::new();
+        for policy in &regime.policies {
             let Some(app) = policy.apps.iter().find(|app| app.app == *name && !app.visits.is_empty()) else { continue };
             let over = |of: &dyn Fn(&brisk_results::AppVisit) -> Option<f64>| {
                 stats::median(&app.visits.iter().filter_map(of).collect::<Vec<_>>())
             };
             let cause =
                 |cause: Cause| over(&|visit| visit.run.split.as_ref().map(|split| split.time_ms(cause).unwrap_or(0.0)));
-            rows.push(
+            of_app.push(
                 Row::at("app", shown(&app.app))
                     .by("policy", policy.policy.clone())
                     .by("app and policy", format!("{}, {}", shown(&app.app), policy.policy))
@@ -233,13 +239,16 @@ fn by_app(regime: &RegimeReturns) -> Figure {
                         BYTES,
                         over(&|visit| visit.run.touched.map(|touched| touched.swapped_bytes as f64)),
                     )
-                    .put("screen alone", MS, over(&|visit| visit.run.screen_ms))
-                    .look(Look::nth(n)),
+                    .put("screen alone", MS, over(&|visit| visit.run.screen_ms)),
             );
         }
+        rows.extend(against_first(of_app, "answered", false).into_iter().map(|row| {
+            let said = format::joined([row.text("states").as_str(), &row.text("effect")]);
+            row.say("said", said)
+        }));
     }
     let values: Vec<f64> = rows.iter().filter_map(|row| row.number("answered")).collect();
-    let dots = Dots { name: "app and policy", value: "answered", below: "states", ..Dots::default() };
+    let dots = Dots { name: "app and policy", value: "answered", below: "said", ..Dots::default() };
     let axis = Axis::new("time until it answers", law_for(values), MS.tick);
     let caption = "Until the last change of the screen, wait for storage or memory, and work: medians with intervals. Screen \
                    alone is when the screen stood still, which is too early for an app that is painted before its memory is \
@@ -248,7 +257,7 @@ fn by_app(regime: &RegimeReturns) -> Figure {
         Table::of(
             title,
             &rows,
-            "app | policy | answered | states | swap-in | file reads | reclaim | screen alone | heap touched | read",
+            "app | policy | answered | effect | states | swap-in | file reads | reclaim | screen alone | heap touched | read",
         )
         .dispensable("heap touched | screen alone | read | reclaim | file reads | swap-in"),
     )

@@ -250,8 +250,9 @@ fn ratios(report: &SuiteReport) -> Figure {
         let less = apps::comparison(app, condition, temperature).and_then(|c| c.settled_less_cpu_wait_ratio);
         Row::at("app", apps::name(app))
             .by("launch", format!("{}, {}", sets::temperature(temperature), sets::label_words(condition)))
-            .look(Look::nth(usize::from(temperature == Temperature::Warm)))
+            .look(ratio::judge(settled).effect().look())
             .put("slowdown", TIMES, settled)
+            .judge("effect", ratio::judge(settled).effect(), ratio::judge(settled).words())
             .put("less CPU wait", TIMES, less)
             .put("pairs", TALLY, settled.count as f64)
     };
@@ -260,6 +261,7 @@ fn ratios(report: &SuiteReport) -> Figure {
         found.map(|(app, settled)| row((app, condition, temperature), settled)).collect()
     };
     let all: Vec<Row> = loaded(report).flat_map(of).collect();
+    let found: Vec<_> = loaded(report).flat_map(|(condition, start)| ratios_of(report, condition, start)).collect();
     let largest = all.iter().filter_map(|row| row.number("slowdown")).fold(0.0, f64::max);
     let law = if largest > LARGEST_EVEN { Law::Log10 } else { Law::Window };
     let holds = span(&all, "slowdown", law);
@@ -269,13 +271,14 @@ fn ratios(report: &SuiteReport) -> Figure {
         "Time until settled over that of the base condition, pair by pair of interleaved launches; an interval that \
          includes 1 shows no significant difference.",
     )
+    .effects(found.iter().map(|(_, settled)| ratio::judge(settled).effect()))
     .table(
-        Table::of("Slowdown", &all, "app | launch | slowdown | interval of slowdown | less CPU wait | pairs")
+        Table::of("Slowdown", &all, "app | launch | slowdown | interval of slowdown | effect | less CPU wait | pairs")
             .page_only(),
     )
     .charts(&all, "launch", |launch, rows| {
-        let (name, value, levels) = ("app", "slowdown", level(1.0, format!("as {short}")));
-        let dots = Dots { name, value, levels, holds: holds.clone(), ..Dots::default() };
+        let (name, value, below, levels) = ("app", "slowdown", "effect", level(1.0, format!("as {short}")));
+        let dots = Dots { name, value, below, levels, holds: holds.clone(), ..Dots::default() };
         let x = Axis::new(format!("time over that of {short}"), law, format::tick);
         dots.draw(format!("Time over {base}, {launch}"), x, rows)
     })

@@ -58,7 +58,7 @@ impl Kind for SwapReport {
         let mut section = Section::new(title, question, verdict(self)).facts(facts).on(Some(about)).figures(figures);
         match (device, preset) {
             (Some(device), _) => section.facts.push(("Requests", requests(device))),
-            (None, Some(_)) => section.machine = Some(vec![("Times", "flash model, model time".to_owned())]),
+            (None, Some(_)) => section.machine = Some(vec![("Times", "flash model, in its own time".to_owned())]),
             (None, None) => section.machine = Some(vec![("Times", "the recorded system".to_owned())]),
         }
         section
@@ -227,7 +227,7 @@ fn over_time(layout: &SwapLayout) -> Figure {
 
 fn replays(report: &SwapReport) -> Figure {
     let is_published = report.preset.as_deref() == Some("nexus4-emmc");
-    let mut rows: Vec<Row> = report
+    let rows: Vec<Row> = report
         .replays
         .iter()
         .map(|one| {
@@ -250,10 +250,9 @@ fn replays(report: &SwapReport) -> Figure {
                 .put("published longest", MS, published.map(|one| one.3))
         })
         .collect();
-    for (n, row) in rows.iter_mut().enumerate() {
-        row.look = Look::nth(n);
-    }
-    let dots = Dots { name: "policy", value: "swap-in", published: "published swap-in", ..Dots::default() };
+    let rows = against_first(rows, "swap-in", true);
+    let (name, value, below) = ("policy", "swap-in", "effect");
+    let dots = Dots { name, value, below, published: "published swap-in", ..Dots::default() };
     let axis = Axis::new("bandwidth of swap-in, MB/s", Law::Linear, BANDWIDTH.tick);
     let time = if report.device.is_some() { "in real time" } else { "in model time" };
     let caption = format!(
@@ -264,7 +263,7 @@ fn replays(report: &SwapReport) -> Figure {
     Figure::new(REPLAYS, caption)
         .published(is_published.then(|| "MARS figures 9 and 10".to_owned()))
         .chart("Bandwidth", dots.draw(REPLAYS, axis, &rows))
-        .table(of("Swap-in by policy", "policy | swap-in | launch waits | published swap-in").dispensable("published swap-in"))
+        .table(of("Swap-in by policy", "policy | swap-in | effect | launch waits | published swap-in").dispensable("published swap-in"))
         .table(of(
             "Read requests by policy",
             "policy | mean read | longest read | mean in device | longest in device | request | published mean | published longest",

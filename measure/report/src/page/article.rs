@@ -4,9 +4,9 @@ use brisk_results::{Document, Header, Warning};
 use maud::{Markup, html};
 
 use crate::facts::{self, device_name};
-use crate::section::{Figure, Glyph, Key, Section};
+use crate::section::{Figure, Glyph, Key, Panel, Section};
 use crate::svg::dots::{before_mark, run_mark};
-use crate::svg::{Marker, px};
+use crate::svg::{Canvas, Marker, WIDE, px};
 use crate::table::Table;
 use crate::{format, warnings};
 
@@ -51,7 +51,7 @@ pub(super) fn draw(
             }
             p.lead { (format::tight(&section.lead)) }
             @if let Some(figure) = picture {
-                section.picture { h3 { (figure.title) } (drawings(figure, &format!("d{index}p")))
+                section.picture { (drawings(&heading(figure), figure, &format!("d{index}p")))
                     @if !figure.tables_open { (tables(figure, true)) }
                 }
             }
@@ -63,7 +63,7 @@ pub(super) fn draw(
                 section { h3 { (figure.title) ": numbers" } (tables(figure, true)) }
             }
             @for (i, figure) in figures.into_iter().enumerate() {
-                section { h3 { (figure.title) } (figure_body(figure, &format!("d{index}f{i}"))) }
+                section { (figure_body(&heading(figure), figure, &format!("d{index}f{i}"))) }
             }
             @if !section.notes.is_empty() {
                 section.notes { h3 { "Also found" } @for sentence in &section.notes { p { (format::tight(sentence)) } } }
@@ -123,10 +123,15 @@ fn doubts(header: &Header, section: &Section, told: &mut Told) -> Markup {
     } }
 }
 
-/// A figure without its heading.
-pub(super) fn figure_body(figure: &Figure, id: &str) -> Markup {
+/// The heading of a figure.
+pub(super) fn heading(figure: &Figure) -> Markup {
+    html! { h3 { (figure.title) } }
+}
+
+/// A figure under its heading.
+pub(super) fn figure_body(heading: &Markup, figure: &Figure, id: &str) -> Markup {
     html! {
-        (drawings(figure, id))
+        (drawings(heading, figure, id))
         (tables(figure, !figure.panels.is_empty()))
     }
 }
@@ -138,21 +143,33 @@ fn tables(figure: &Figure, drawn: bool) -> Markup {
         @if figure.tables_open || !drawn {
             @for table in tables { (table.markup(&figure.title)) }
         } @else if !tables.is_empty() {
-            details { summary { "All numbers" } @for table in tables { (table.markup("")) } }
+            details { summary { "All numbers" } @for table in tables { (table.markup(&figure.title)) } }
         }
     }
 }
 
-/// How to read the charts of a figure, and the charts.
-pub(super) fn drawings(figure: &Figure, id: &str) -> Markup {
+/// How to read the charts of a figure, and the charts: one block under its heading, which paper does not divide.
+pub(super) fn drawings(heading: &Markup, figure: &Figure, id: &str) -> Markup {
     let panels = &figure.panels;
-    html! {
+    html! { div class=[(!panels.is_empty()).then_some("drawn")] {
+        (heading)
         p.caption { (format::tight(&figure.caption)) }
         @if !panels.is_empty() {
-            @if !figure.keys.is_empty() { ul.keys { @for key in &figure.keys { li { (glyph(key)) (key.words) } } } }
+            @if !figure.keys.is_empty() { ul.keys { @for key in &figure.keys { li { (glyph(key)) span { (key.words) } } } } }
             div.panels { @for (i, panel) in panels.iter().enumerate() {
-                div.panel { @if !panel.title.is_empty() { h4 { (panel.title) } } (panel.chart.draw(&format!("{id}p{i}"))) }
+                (panel_body(panel, &format!("{id}p{i}"), panels.len() % 2 == 1 && i + 1 == panels.len()))
             } }
+        }
+    } }
+}
+
+/// A chart under its heading. Without a neighbour in its row it is drawn for both widths, and the stylesheet shows one of them.
+fn panel_body(panel: &Panel, id: &str, alone: bool) -> Markup {
+    html! {
+        div.panel.alone[alone] {
+            @if !panel.title.is_empty() { h4 { (panel.title) } }
+            (panel.chart.draw(id.into()))
+            @if alone { (panel.chart.draw(Canvas { id: &format!("{id}w"), width: WIDE })) }
         }
     }
 }

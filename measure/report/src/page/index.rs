@@ -93,7 +93,7 @@ fn index(documents: &[Document], devices: &[Device]) -> String {
             @if let Some((_, section)) = &first {
                 p.lead { (format::tight(&section.lead)) }
                 @if let (Some(figure), _) = section.pictured() {
-                    section.picture { h3 { (figure.title) } (article::drawings(figure, "first")) }
+                    section.picture { (article::drawings(&article::heading(figure), figure, "first")) }
                 }
             }
             ul.points { @for sentence in [&brisk, &phones, &disk] { li { (format::tight(sentence)) } } }

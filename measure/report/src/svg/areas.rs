@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::frame::{Axis, Frame};
 use super::labels::{Label, Way, settle};
 use super::stacks::Texture;
-use super::{LINE, Tone, WIDTH, drawing, fit, px, spread_labels, text_width};
+use super::{Canvas, LINE, Tone, drawing, fit, px, spread_labels, text_width};
 
 /// One layer.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,7 +70,7 @@ impl AreaChart {
     }
 
     /// The drawing.
-    pub(crate) fn draw(&self, id: &str) -> Markup {
+    pub(crate) fn draw(&self, on: Canvas<'_>) -> Markup {
         let edges = self.edges();
         let highest = edges.last().into_iter().flatten().map(|(_, high)| *high);
         let names = self.layers.iter().map(|layer| text_width(&layer.name) * 1.18).fold(0.0, f64::max);
@@ -80,6 +80,7 @@ impl AreaChart {
             self.places.iter().copied(),
             highest.chain(self.levels.iter().map(|level| level.0)).chain(self.holds.iter().copied()).chain([0.0]),
             [0.0, if names == 0.0 { 12.0 } else { names + 18.0 }],
+            on.width,
         );
         let words = self.levels.iter().map(|(value, word)| {
             Label::from(frame.left + 12.0, frame.y.at(*value) - 4.0, word.as_str(), "note strong")
@@ -97,7 +98,7 @@ impl AreaChart {
             @for label in &words { (label.draw()) }
             (self.draw_names(&edges, &frame))
         };
-        drawing(id, super::HEIGHT, &self.title, &self.description, &content)
+        drawing(on, super::HEIGHT, &self.title, &self.description, &content)
     }
 
     /// Along the upper edge and back along the lower one.
@@ -123,7 +124,7 @@ impl AreaChart {
             path class=(format!("leader {}", layer.tone.class()))
                 d=(format!("M{} {}L{} {}", px(from + 2.0), px(*y), px(at - 3.0), px(label_y))) {}
             text class=(format!("name {}", layer.tone.class())) x=(px(at)) y=(px(label_y + 4.0)) {
-                (fit(&layer.name, (WIDTH - at) / 1.1))
+                (fit(&layer.name, (frame.width - at) / 1.1))
             }
         } }
     }
@@ -165,14 +166,14 @@ mod tests {
 
     #[test]
     fn a_layer_is_named_where_it_ends_high_enough() {
-        let names = |layers: &[Vec<f64>]| chart(layers).draw("x").into_string().matches(">xterm<").count();
+        let names = |layers: &[Vec<f64>]| chart(layers).draw("x".into()).into_string().matches(">xterm<").count();
         assert_eq!(names(&[vec![1.0, 1.0, 3.0], vec![3.0, 3.0, 0.0]]), 1);
     }
 
     proptest! {
         #[test]
         fn any_heights_are_drawn(heights in prop::collection::vec(any::<f64>(), 0..5)) {
-            let text = chart(&[heights.clone(), heights]).draw("x").into_string();
+            let text = chart(&[heights.clone(), heights]).draw("x".into()).into_string();
             prop_assert!(!text.contains("NaN") && !text.contains("inf"));
         }
     }

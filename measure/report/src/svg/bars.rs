@@ -7,7 +7,7 @@ use super::frame::{Axis, Frame};
 use super::labels::{Label, STEP, Way, lines, settle};
 use super::lines::whisker;
 use super::scale::Law;
-use super::{HEIGHT, LINE, Tone, drawing, px};
+use super::{Canvas, HEIGHT, LINE, Tone, drawing, px};
 
 /// One bar.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,8 +80,8 @@ struct Layout {
 
 impl BarChart {
     /// The drawing.
-    pub(crate) fn draw(&self, id: &str) -> Markup {
-        let Layout { frame, group_width, labels } = self.layout();
+    pub(crate) fn draw(&self, on: Canvas<'_>) -> Markup {
+        let Layout { frame, group_width, labels } = self.layout(on.width);
         let content = html! {
             (frame.draw_y(&self.y))
             @for (i, group) in self.groups.iter().enumerate() {
@@ -90,15 +90,15 @@ impl BarChart {
             path.base d=(format!("M{} {}H{}", px(frame.left), px(frame.y.at(0.0)), px(frame.right))) {}
             @for label in labels { (label.draw()) }
         };
-        drawing(id, HEIGHT, &self.title, &self.description, &content)
+        drawing(on, HEIGHT, &self.title, &self.description, &content)
     }
 
-    fn layout(&self) -> Layout {
+    fn layout(&self, width: f64) -> Layout {
         let bars = || self.groups.iter().flat_map(|g| &g.bars);
         let x = Axis::new("", Law::Linear, |_| String::new());
         let ranges: Vec<(f64, f64)> = bars().filter_map(|bar| bar.range).collect();
         let values = held(Law::Linear, bars().map(|bar| bar.value), &ranges);
-        let frame = Frame::new(&x, &self.y, [], values, [0.0, 8.0]);
+        let frame = Frame::new(&x, &self.y, [], values, [0.0, 8.0], width);
         let group_width = (frame.right - frame.left) / self.groups.len().max(1) as f64;
         let bounds = [frame.left, frame.right + 8.0];
         // The ends of cut intervals find room after the numbers of the bars.
@@ -158,6 +158,7 @@ fn draw_group(group: &Group, frame: &Frame, left: f64, width: f64) -> Markup {
 
 #[cfg(test)]
 mod tests {
+    use super::super::WIDTH;
     use super::*;
     use proptest::prelude::*;
 
@@ -173,7 +174,7 @@ mod tests {
         };
         let groups = vec![Group { name: Default::default(), bars: vec![bar(320.0), bar(1_900.0)] }];
         let y = Axis::new("us", Law::Linear, crate::format::tick);
-        let layout = BarChart { title: String::new(), description: String::new(), y, groups }.layout();
+        let layout = BarChart { title: String::new(), description: String::new(), y, groups }.layout(WIDTH);
         let top = layout.frame.y.at(300.0);
         assert_eq!(layout.labels.iter().map(|label| label.text.as_str()).collect::<Vec<_>>(), ["300", "300", "1900"]);
         for label in &layout.labels[..2] {
@@ -198,7 +199,7 @@ mod tests {
             });
             let y = Axis::new("time, us", Law::Linear, crate::format::tick);
             let chart = BarChart { title: String::new(), description: String::new(), y, groups: groups.collect() };
-            let labels = chart.layout().labels;
+            let labels = chart.layout(WIDTH).labels;
             for (i, a) in labels.iter().enumerate() {
                 prop_assert!(labels[..i].iter().all(|b| !a.overlaps(b)), "{:?}", labels);
             }

@@ -6,7 +6,7 @@ use super::clip::{arrow, beyond, held};
 use super::frame::{Axis, readable};
 use super::labels::{Label, Way, lines, settle};
 use super::scale::{Law, Scale};
-use super::{LINE, Marker, Tone, WIDTH, drawing, px, text_width};
+use super::{Canvas, LINE, Marker, Tone, drawing, px, text_width};
 
 /// One line.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,6 +73,7 @@ const RUNS: f64 = 8.0;
 /// Where everything stands.
 struct Layout {
     scale: Scale,
+    width: f64,
     left: f64,
     right: f64,
     top: f64,
@@ -86,8 +87,8 @@ struct Layout {
 
 impl DotChart {
     /// The drawing; as high as its rows need.
-    pub(crate) fn draw(&self, id: &str) -> Markup {
-        let layout = self.layout();
+    pub(crate) fn draw(&self, on: Canvas<'_>) -> Markup {
+        let layout = self.layout(on.width);
         let Layout { scale, left, right, top, bottom, .. } = &layout;
         let content = html! {
             @for (x, text) in readable(scale, 6, self.x.show) {
@@ -104,20 +105,20 @@ impl DotChart {
             }
             text.axis.mid x=(px(f64::midpoint(*left, *right))) y=(px(bottom + 2.0 * LINE + 6.0)) { (self.x.words()) }
         };
-        drawing(id, bottom + 2.0 * LINE + 14.0, &self.title, &self.description, &content)
+        drawing(on, bottom + 2.0 * LINE + 14.0, &self.title, &self.description, &content)
     }
 
     /// All words of the drawing but ticks and names.
-    fn layout(&self) -> Layout {
-        let names = self.rows.iter().map(|r| text_width(&r.name)).fold(20.0, f64::max).min(WIDTH * 0.34);
-        let (left, right) = (names + 14.0, WIDTH - 14.0);
+    fn layout(&self, width: f64) -> Layout {
+        let names = self.rows.iter().map(|r| text_width(&r.name)).fold(20.0, f64::max).min(width * 0.34);
+        let (left, right) = (names + 14.0, width - 14.0);
         let scale = self.scale().over(left + 8.0, right - 8.0);
         // Below a mark stand its words, or the end of an interval that is cut.
         let is_cut = |row: &Row| row.range.is_some_and(|(low, high)| beyond(&scale, low) || beyond(&scale, high));
         let tall = self.rows.iter().any(|row| !row.below.is_empty() || is_cut(row));
         let runs = tall && self.rows.iter().any(|row| !row.runs.is_empty());
         let pitch = if tall { TALL_ROW + if runs { RUNS } else { 0.0 } } else { ROW };
-        let bounds = [left, WIDTH];
+        let bounds = [left, width];
         let level = |(value, word): &(f64, String)| Label::centred(scale.at(*value), 0.0, word, "note", bounds);
         let levels = settle(self.levels.iter().map(level).collect(), Way::Up, [-60.0, 0.0]);
         let highest = levels.iter().map(|label| label.baseline).fold(0.0, f64::min);
@@ -128,6 +129,7 @@ impl DotChart {
             bottom: top + pitch * self.rows.len().max(1) as f64,
             rows: Vec::new(),
             scale,
+            width,
             left,
             right,
             pitch,
@@ -153,7 +155,7 @@ impl DotChart {
     /// The words at one line's marks.
     fn words(&self, row: &Row, layout: &Layout, y: f64) -> Vec<Label> {
         let class = row.tone.class();
-        let bounds = [layout.left, WIDTH];
+        let bounds = [layout.left, layout.width];
         let at = layout.scale.at(row.value);
         let value = Label::centred(at, y - 8.0, &row.label, format!("name {class}"), bounds);
         let low = y + BELOW + if row.runs.is_empty() { 0.0 } else { RUNS };
@@ -242,6 +244,7 @@ pub(crate) fn run_mark(x: f64, y: f64, outlier: bool, class: &str) -> Markup {
 
 #[cfg(test)]
 mod tests {
+    use super::super::WIDTH;
     use super::*;
     use proptest::prelude::*;
 
@@ -275,7 +278,7 @@ mod tests {
     #[test]
     fn a_label_stands_at_its_mark() {
         let chart = chart(vec![row("evince", 0.7, (0.65, 0.75), "improved")], Law::Window);
-        let layout = chart.layout();
+        let layout = chart.layout(WIDTH);
         let label = &layout.rows[0][0];
         let at = layout.scale.at(0.7);
         assert!(label.left <= at && at <= label.right(), "{label:?} at {at}");
@@ -286,11 +289,11 @@ mod tests {
         let rows = [("a", 0.7, 0.75), ("b", 0.8, 0.85), ("c", 0.9, 42.6)];
         let mut chart = chart(rows.map(|(name, at, high)| row(name, at, (at - 0.05, high), "")).into(), Law::Window);
         chart.levels.truncate(1);
-        let layout = chart.layout();
+        let layout = chart.layout(WIDTH);
         assert!(layout.scale.high() < 2.0, "{:?}", layout.scale);
         let texts: Vec<&str> = layout.rows[2].iter().map(|label| label.text.as_str()).collect();
         assert!(texts.contains(&"42.6"), "{texts:?}");
-        assert_eq!(chart.draw("x").into_string().matches("clip read").count(), 1);
+        assert_eq!(chart.draw("x".into()).into_string().matches("clip read").count(), 1);
     }
 
     #[test]
@@ -298,7 +301,7 @@ mod tests {
         let mut with_runs = row("evince", 0.7, (0.65, 0.75), "most 8 %");
         with_runs.runs = vec![Run { value: 0.7, outlier: true }];
         let chart = chart(vec![with_runs.clone(), with_runs], Law::Window);
-        let layout = chart.layout();
+        let layout = chart.layout(WIDTH);
         let below = layout.rows[0].last().expect("words");
         assert_eq!(below.text, "most 8 %");
         // A run is drawn 9 units below the marks and is 3.2 large.
@@ -311,7 +314,7 @@ mod tests {
         let rows =
             [("app-with-a-name-0", 4.765_024_602, 78.553_765), ("app-with-a-name-1", 2.780_668_855, 5.600_650_562)];
         let rows = rows.map(|(name, value, wide)| row(name, value, (value / wide, value * wide), ""));
-        let layout = chart(rows.into(), Law::Log10).layout();
+        let layout = chart(rows.into(), Law::Log10).layout(WIDTH);
         let end = layout.rows[0].last().expect("words");
         assert_eq!(end.text, "374");
         assert!(layout.rows[1].iter().all(|label| !label.overlaps(end)), "{:?}", layout.rows);
@@ -326,7 +329,7 @@ mod tests {
                 let below = if *below { "no significant difference" } else { "" };
                 row(&format!("app-with-a-name-{i}"), *value, (value / wide, value * wide), below)
             });
-            let layout = chart(rows.collect(), if log { Law::Log10 } else { Law::Window }).layout();
+            let layout = chart(rows.collect(), if log { Law::Log10 } else { Law::Window }).layout(WIDTH);
             let all: Vec<&Label> = layout.levels.iter().chain(layout.rows.iter().flatten()).collect();
             for (i, a) in all.iter().enumerate() {
                 prop_assert!(a.left >= layout.left - 0.1 && a.right() <= WIDTH + 0.1, "{:?}", a);

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::scale::{Law, Scale};
-use super::{HEIGHT, LINE, WIDTH, px, text_width};
+use super::{HEIGHT, LINE, px, text_width};
 
 /// One axis.
 #[derive(Debug, Clone)]
@@ -79,6 +79,8 @@ pub(crate) struct Frame {
     pub(crate) x: Scale,
     /// Ordinate.
     pub(crate) y: Scale,
+    /// Width of the drawing.
+    pub(crate) width: f64,
     /// Left end of the plot.
     pub(crate) left: f64,
     /// Right end.
@@ -98,15 +100,17 @@ impl Frame {
         xs: impl IntoIterator<Item = f64>,
         ys: impl IntoIterator<Item = f64>,
         [left_room, right_room]: [f64; 2],
+        width: f64,
     ) -> Self {
         let y_scale = y.scale(ys);
         let y_ticks = y.ticks(&y_scale, 6);
         let widest = y_ticks.iter().map(|(_, text)| text_width(text)).fold(14.0, f64::max);
-        let (left, right) = ((widest + 10.0).min(110.0), WIDTH - right_room.clamp(10.0, 190.0));
+        let (left, right) = ((widest + 10.0).min(110.0), width - right_room.clamp(10.0, 190.0));
         let (top, bottom) = (30.0, HEIGHT - 2.0 * LINE - 10.0);
         Self {
             x: x.scale(xs).over(left + 8.0 + left_room.clamp(0.0, 120.0), right - 4.0),
             y: y_scale.over(bottom, top),
+            width,
             left,
             right,
             top,

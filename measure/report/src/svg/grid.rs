@@ -5,7 +5,7 @@
 
 use maud::{Markup, html};
 
-use super::{LINE, Tone, WIDTH, drawing, fit, px, text_width};
+use super::{Canvas, LINE, Tone, drawing, fit, px, text_width};
 
 /// Opacity of a cell without and with all successes.
 const OPACITY: [f64; 2] = [0.04, 0.5];
@@ -53,12 +53,12 @@ pub(crate) struct GridChart {
 
 impl GridChart {
     /// The drawing.
-    pub(crate) fn draw(&self, id: &str) -> Markup {
-        let left = self.left();
-        let width = (WIDTH - left) / self.columns.len().max(1) as f64;
+    pub(crate) fn draw(&self, on: Canvas<'_>) -> Markup {
+        let left = self.left(on.width);
+        let width = (on.width - left) / self.columns.len().max(1) as f64;
         let height = TOP + HEIGHT * self.rows.len() as f64 + 2.0;
         let content = html! {
-            text.axis x=(px(left)) y="12" { (fit(&self.across, WIDTH - left)) }
+            text.axis x=(px(left)) y="12" { (fit(&self.across, on.width - left)) }
             @for (i, name) in self.columns.iter().enumerate() {
                 text.tick.mid x=(px(left + width * (i as f64 + 0.5))) y=(px(TOP - 8.0)) { (fit(name, width - 2.0)) }
             }
@@ -70,13 +70,13 @@ impl GridChart {
                 }
             }
         };
-        drawing(id, height, &self.title, &self.description, &content)
+        drawing(on, height, &self.title, &self.description, &content)
     }
 
     /// Width of the names on the left.
-    fn left(&self) -> f64 {
+    fn left(&self, width: f64) -> f64 {
         let widest = self.rows.iter().map(|row| text_width(&row.name)).fold(0.0, f64::max);
-        (widest + 12.0).clamp(30.0, WIDTH * 0.35)
+        (widest + 12.0).clamp(30.0, width * 0.35)
     }
 }
 
@@ -129,7 +129,7 @@ mod tests {
             columns: vec!["16 MiB".to_owned(), "32 MiB".to_owned()],
             rows,
         };
-        let markup = chart.draw("g").into_string();
+        let markup = chart.draw("g".into()).into_string();
         assert_eq!(markup.matches("class=\"cell").count(), 1);
         assert!(markup.contains("16 MiB") && markup.contains("evince"));
     }

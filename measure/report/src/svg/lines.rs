@@ -6,7 +6,7 @@ use super::clip::{arrow, beyond, held};
 use super::frame::{Axis, Frame};
 use super::labels::{Label, Way, settle};
 use super::scale::Scale;
-use super::{LINE, Marker, Tone, drawing, fit, px, spread_labels, text_width};
+use super::{Canvas, LINE, Marker, Tone, drawing, fit, px, spread_labels, text_width};
 
 /// A measured point.
 #[derive(Debug, Clone, PartialEq)]
@@ -90,8 +90,8 @@ impl LineChart {
     }
 
     /// The drawing.
-    pub(crate) fn draw(&self, id: &str) -> Markup {
-        let frame = self.frame();
+    pub(crate) fn draw(&self, on: Canvas<'_>) -> Markup {
+        let frame = self.frame(on.width);
         let content = html! {
             (frame.draw_y(&self.y))
             (frame.draw_x(&self.x))
@@ -104,10 +104,10 @@ impl LineChart {
             @for label in self.labels(&frame) { (label.draw()) }
             (self.draw_names(&frame))
         };
-        drawing(id, super::HEIGHT, &self.title, &self.description, &content)
+        drawing(on, super::HEIGHT, &self.title, &self.description, &content)
     }
 
-    fn frame(&self) -> Frame {
+    fn frame(&self, width: f64) -> Frame {
         let points = || self.series.iter().flat_map(|s| &s.points);
         let names = self.series.iter().map(|s| text_width(&s.name) * BOLD).fold(0.0, f64::max);
         let ranges: Vec<(f64, f64)> = points().filter_map(|point| point.range).collect();
@@ -122,6 +122,7 @@ impl LineChart {
                 Names::First => [names + 16.0, 12.0],
                 Names::Last => [0.0, names + 18.0],
             },
+            width,
         )
     }
 
@@ -179,7 +180,7 @@ impl LineChart {
         let first = named.iter().map(|(_, x, _)| *x).fold(frame.right, f64::min);
         let (at, side, from, room) = match self.names {
             Names::First => (first - 16.0, " end", -5.0, first - 16.0 - frame.left),
-            Names::Last => (frame.right + 12.0, "", 5.0, super::WIDTH - frame.right - 12.0),
+            Names::Last => (frame.right + 12.0, "", 5.0, frame.width - frame.right - 12.0),
         };
         let to = at - 3.0 * f64::signum(from);
         html! { @for ((series, x, y), label_y) in named.iter().zip(placed) {
@@ -253,6 +254,7 @@ pub(crate) fn whisker(scale: &Scale, x: f64, ends: [f64; 2], class: &str) -> Mar
 
 #[cfg(test)]
 mod tests {
+    use super::super::WIDTH;
     use super::*;
     use crate::svg::scale::Law;
     use proptest::prelude::*;
@@ -284,7 +286,7 @@ mod tests {
     fn lines_that_end_together_and_have_one_name_are_named_once() {
         let at = |y: f64| Point { x: 1.0, y, range: None, words: String::new(), mark: None };
         let far = Point { x: 32.0, ..at(2.0) };
-        let named = |points| chart(points).draw("x").into_string().matches(">sequential<").count();
+        let named = |points| chart(points).draw("x".into()).into_string().matches(">sequential<").count();
         assert_eq!(named(vec![at(1.0), at(1.01), far.clone()]), 2);
         assert_eq!(named(vec![at(1.0), at(1.5), far]), 3);
     }
@@ -302,7 +304,7 @@ mod tests {
                 mark: Some(format!("{}: {y:.2}x", 1 << x)),
             };
             let chart = chart(marks.iter().map(point).collect());
-            let labels = chart.labels(&chart.frame());
+            let labels = chart.labels(&chart.frame(WIDTH));
             for (i, a) in labels.iter().enumerate() {
                 prop_assert!(labels[..i].iter().all(|b| !a.overlaps(b)), "{:?}", labels);
             }

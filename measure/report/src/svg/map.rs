@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::frame::{Axis, Frame};
-use super::{HEIGHT, LINE, Tone, WIDTH, drawing, fit, px, text_width};
+use super::{Canvas, HEIGHT, LINE, Tone, drawing, fit, px, text_width};
 
 /// Distance of two names of the legend.
 const GAP: f64 = 16.0;
@@ -44,12 +44,12 @@ pub(crate) struct MapChart {
 
 impl MapChart {
     /// The drawing. Its size grows with the number of cells, whose number the document limits.
-    pub(crate) fn draw(&self, id: &str) -> Markup {
+    pub(crate) fn draw(&self, on: Canvas<'_>) -> Markup {
         let cells = || self.layers.iter().flat_map(|layer| &layer.cells);
         let xs = [0.0, cells().map(|cell| f64::from(cell.0) + 1.0).fold(1.0, f64::max) * self.cell.0];
         let ys = [0.0, cells().map(|cell| f64::from(cell.1) + 1.0).fold(1.0, f64::max) * self.cell.1];
-        let frame = Frame::new(&self.x, &self.y, xs, ys, [0.0, 12.0]);
-        let legend = self.legend_lines(frame.left);
+        let frame = Frame::new(&self.x, &self.y, xs, ys, [0.0, 12.0], on.width);
+        let legend = self.legend_lines([frame.left, on.width]);
         let height = HEIGHT + LINE * legend.len() as f64 + if legend.is_empty() { 0.0 } else { 6.0 };
         let content = html! {
             (frame.draw_y(&self.y))
@@ -68,7 +68,7 @@ impl MapChart {
                 }
             }
         };
-        drawing(id, height, &self.title, &self.description, &content)
+        drawing(on, height, &self.title, &self.description, &content)
     }
 
     /// The outline of all cells; cells side by side are one.
@@ -93,13 +93,13 @@ impl MapChart {
     }
 
     /// The legend in lines, with the left end of each name.
-    fn legend_lines(&self, left: f64) -> Vec<Vec<(f64, Tone, &'static str, String)>> {
+    fn legend_lines(&self, [left, right]: [f64; 2]) -> Vec<Vec<(f64, Tone, &'static str, String)>> {
         let mut lines: Vec<Vec<_>> = Vec::new();
         let mut x = f64::INFINITY;
         for (tone, fill, name) in &self.legend {
-            let name = fit(name, WIDTH - left - SQUARE - 10.0);
+            let name = fit(name, right - left - SQUARE - 10.0);
             let width = SQUARE + 5.0 + text_width(&name);
-            if x + width > WIDTH - 4.0 {
+            if x + width > right - 4.0 {
                 lines.push(Vec::new());
                 x = left;
             }
@@ -114,6 +114,7 @@ impl MapChart {
 
 #[cfg(test)]
 mod tests {
+    use super::super::WIDTH;
     use super::*;
     use crate::svg::scale::Law;
 
@@ -134,7 +135,7 @@ mod tests {
     #[test]
     fn cells_side_by_side_are_one_outline() {
         let map = chart(vec![(2, 0), (0, 0), (1, 0), (5, 0), (0, 1), (0, 1)], &[]);
-        let frame = Frame::new(&map.x, &map.y, [0.0, 6.0], [0.0, 2.0], [0.0, 12.0]);
+        let frame = Frame::new(&map.x, &map.y, [0.0, 6.0], [0.0, 2.0], [0.0, 12.0], WIDTH);
         let path = map.path(&map.layers[0], &frame);
         assert_eq!(path.matches('M').count(), 3, "{path}");
     }
@@ -144,7 +145,7 @@ mod tests {
         let names =
             ["evince", "gnumeric", "a name that is very long and has no room at all beside the others", "x", "xterm"];
         let map = chart(vec![(0, 0)], &names);
-        let lines = map.legend_lines(40.0);
+        let lines = map.legend_lines([40.0, WIDTH]);
         assert_eq!(lines.iter().map(Vec::len).sum::<usize>(), names.len());
         for (x, _, _, name) in lines.iter().flatten() {
             assert!(*x >= 40.0 && x + SQUARE + 5.0 + text_width(name) <= WIDTH, "{name} at {x}");

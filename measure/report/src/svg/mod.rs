@@ -4,7 +4,8 @@
 //! to it, so that colour is never alone in telling two apart; every measured value shows its interval as a whisker; every
 //! chart has a title and a description for those who do not see it. A label stands at its mark and overlaps no other ([`labels`]);
 //! an interval far longer than the others is cut ([`clip`]). A chart is drawn for a width of [`WIDTH`] units, which is
-//! about a phone's, and pages set several of them side by side: letters stay readable everywhere.
+//! about a phone's, and pages set two of them side by side: letters stay readable everywhere. A chart without a neighbour is
+//! drawn a second time, [`WIDE`], and the stylesheet shows the one that the screen has room for.
 //!
 //! A chart library was tried first. Those at hand fix colours as numbers while drawing (no dark mode by stylesheet),
 //! take categories instead of values along the abscissa, and have no whiskers.
@@ -26,6 +27,8 @@ use maud::{Markup, html};
 
 /// Width of a chart in its own units.
 pub(crate) const WIDTH: f64 = 420.0;
+/// Width of a chart that has the page to itself.
+pub(crate) const WIDE: f64 = 860.0;
 /// Height of a chart with two axes.
 pub(crate) const HEIGHT: f64 = 290.0;
 /// Distance of two lines of text.
@@ -42,6 +45,12 @@ pub(crate) enum Tone {
     Plain,
     /// One of several schedulers or devices, in order.
     Nth(usize),
+    /// What improved.
+    Better,
+    /// What regressed.
+    Worse,
+    /// What neither improved nor regressed.
+    Unclear,
 }
 
 impl Tone {
@@ -52,6 +61,9 @@ impl Tone {
             Self::Write => "write".to_owned(),
             Self::Plain => "plain".to_owned(),
             Self::Nth(n) => format!("c{}", n % 6),
+            Self::Better => "better".to_owned(),
+            Self::Worse => "worse".to_owned(),
+            Self::Unclear => "unclear".to_owned(),
         }
     }
 }
@@ -170,11 +182,26 @@ pub(crate) fn fit(text: &str, width: f64) -> String {
     format!("{}…", cut.trim_end())
 }
 
-/// A whole drawing with its words for screen readers. `id` is unique on the page.
-pub(crate) fn drawing(id: &str, height: f64, title: &str, description: &str, content: &Markup) -> Markup {
-    let (title_id, description_id) = (format!("{id}-t"), format!("{id}-d"));
+/// Where a chart is drawn.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Canvas<'a> {
+    /// Unique on the page.
+    pub(crate) id: &'a str,
+    /// Width in units: [`WIDTH`] or [`WIDE`].
+    pub(crate) width: f64,
+}
+
+impl<'a> From<&'a str> for Canvas<'a> {
+    fn from(id: &'a str) -> Self {
+        Self { id, width: WIDTH }
+    }
+}
+
+/// A whole drawing with its words for screen readers.
+pub(crate) fn drawing(on: Canvas<'_>, height: f64, title: &str, description: &str, content: &Markup) -> Markup {
+    let (title_id, description_id) = (format!("{}-t", on.id), format!("{}-d", on.id));
     html! {
-        svg viewBox=(format!("0 0 {} {}", px(WIDTH), px(height))) role="img"
+        svg class=[(on.width > WIDTH).then_some("wide")] viewBox=(format!("0 0 {} {}", px(on.width), px(height))) role="img"
             aria-labelledby=(format!("{title_id} {description_id}")) {
             title id=(title_id) { (title) }
             desc id=(description_id) { (description) }

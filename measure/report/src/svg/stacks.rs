@@ -13,7 +13,7 @@ use super::clip::{arrow, beyond, held};
 use super::frame::{Axis, readable};
 use super::labels::{Label, Way, lines, settle};
 use super::scale::{Law, Scale};
-use super::{LINE, Tone, WIDTH, drawing, fit, px, text_width};
+use super::{Canvas, LINE, Tone, drawing, fit, px, text_width};
 
 /// How the face of a part looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,8 +171,8 @@ struct Layout {
 
 impl StackChart {
     /// The drawing; as high as its bars need.
-    pub(crate) fn draw(&self, id: &str) -> Markup {
-        let layout = self.layout();
+    pub(crate) fn draw(&self, on: Canvas<'_>) -> Markup {
+        let layout = self.layout(on.width);
         let Layout { scale, left, pitch, top, .. } = &layout;
         let mut y = *top;
         let mut placed = Vec::new();
@@ -195,20 +195,20 @@ impl StackChart {
             @for label in &layout.limits { (label.draw()) }
             path.base d=(format!("M{} {}V{}", px(*left), px(*top), px(bottom))) {}
             @for (group, heading, first) in &placed {
-                @if let Some(at) = heading { text.tick.strong.group x="0" y=(px(*at)) { (fit(&group.name, WIDTH)) } }
+                @if let Some(at) = heading { text.tick.strong.group x="0" y=(px(*at)) { (fit(&group.name, on.width)) } }
                 @for (i, row) in group.rows.iter().enumerate() {
                     (draw_row(row, scale, first + pitch * i as f64, *left))
                 }
             }
-            text.axis.mid x=(px(f64::midpoint(*left, WIDTH))) y=(px(bottom + 2.0 * LINE + 5.0)) { (self.x.words()) }
+            text.axis.mid x=(px(f64::midpoint(*left, on.width))) y=(px(bottom + 2.0 * LINE + 5.0)) { (self.x.words()) }
         };
-        drawing(id, bottom + 2.0 * LINE + 13.0, &self.title, &self.description, &content)
+        drawing(on, bottom + 2.0 * LINE + 13.0, &self.title, &self.description, &content)
     }
 
-    fn layout(&self) -> Layout {
+    fn layout(&self, width: f64) -> Layout {
         let rows = || self.groups.iter().flat_map(|g| &g.rows);
         let widest = rows().map(|r| text_width(&r.name)).fold(20.0, f64::max);
-        let names = widest.min(WIDTH * 0.34);
+        let names = widest.min(width * 0.34);
         let pitch = if widest > names { TALL_PITCH } else { PITCH };
         let left = names + 12.0;
         let ranges: Vec<(f64, f64)> = rows().filter_map(|row| row.range).collect();
@@ -218,12 +218,12 @@ impl StackChart {
         // Each label stands behind its bar, so the longest bar need not leave room for the longest label.
         let room = |row: &StackRow| {
             let end = row.end(longest);
-            if end > 0.0 { (WIDTH - left - label(row, 0.0, 0.0).width - GAP) * longest / end } else { f64::INFINITY }
+            if end > 0.0 { (width - left - label(row, 0.0, 0.0).width - GAP) * longest / end } else { f64::INFINITY }
         };
-        let right = rows().map(room).fold(WIDTH - 12.0 - left, f64::min).max(60.0) + left;
+        let right = rows().map(room).fold(width - 12.0 - left, f64::min).max(60.0) + left;
         let scale = Scale::exactly(Law::Linear, 0.0, longest).over(left, right);
         let limits = self.limits.iter().filter(|(at, _)| Self::is_far_enough(*at, &scale));
-        let limits = limits.map(|(at, word)| Label::centred(scale.at(*at), 13.0, word, "note", [left, WIDTH]));
+        let limits = limits.map(|(at, word)| Label::centred(scale.at(*at), 13.0, word, "note", [left, width]));
         let limits = settle(limits.collect(), Way::Up, [-30.0, 13.0]);
         let top = if limits.is_empty() { 4.0 } else { 22.0 };
         Layout { scale, left, pitch, limits, top }

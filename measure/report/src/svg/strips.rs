@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::frame::{Axis, legible};
 use super::scale::{Law, Scale};
 use super::stacks::Texture;
-use super::{LINE, Tone, WIDTH, drawing, fit, px, text_width};
+use super::{Canvas, LINE, Tone, drawing, fit, px, text_width};
 
 /// One cell.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,7 +66,7 @@ impl StripChart {
     }
 
     /// The drawing; as high as its strips need.
-    pub(crate) fn draw(&self, id: &str) -> Markup {
+    pub(crate) fn draw(&self, on: Canvas<'_>) -> Markup {
         let values = || self.strips.iter().flat_map(|strip| &strip.cells).map(|cell| cell.value);
         // The base is below the least value, which else had no bar.
         let least = values().filter(|value| value.is_finite() && *value > 0.0).reduce(f64::min);
@@ -75,7 +75,7 @@ impl StripChart {
         let widest = ticks.iter().map(|(_, text)| text_width(text)).fold(14.0, f64::max);
         let left = (widest + 10.0).min(90.0);
         let longest = self.strips.iter().map(|strip| strip.cells.len()).max().unwrap_or(0).max(1);
-        let pitch = (WIDTH - left - 2.0) / longest as f64;
+        let pitch = (on.width - left - 2.0) / longest as f64;
         let lettered = self
             .strips
             .iter()
@@ -87,16 +87,16 @@ impl StripChart {
         let content = html! {
             text.axis x="0" y="13" { (self.y.words()) }
             @for (i, strip) in self.strips.iter().enumerate() {
-                (draw_strip(strip, &scale, &ticks, [left, first + height * i as f64 + LINE, pitch], lettered))
+                (draw_strip(strip, &scale, &ticks, [left, first + height * i as f64 + LINE, pitch, on.width], lettered))
             }
-            @let numbers = Scale::exactly(Law::Linear, 0.5, longest as f64 + 0.5).over(left, WIDTH - 2.0);
+            @let numbers = Scale::exactly(Law::Linear, 0.5, longest as f64 + 0.5).over(left, on.width - 2.0);
             @let every = numbers_along(longest);
             @for (x, text) in legible(&numbers, every) {
                 text.tick.mid x=(px(x)) y=(px(bottom + LINE)) { (text) }
             }
-            text.axis.mid x=(px(f64::midpoint(left, WIDTH))) y=(px(bottom + 2.0 * LINE + 3.0)) { (self.x) }
+            text.axis.mid x=(px(f64::midpoint(left, on.width))) y=(px(bottom + 2.0 * LINE + 3.0)) { (self.x) }
         };
-        drawing(id, bottom + 2.0 * LINE + 10.0, &self.title, &self.description, &content)
+        drawing(on, bottom + 2.0 * LINE + 10.0, &self.title, &self.description, &content)
     }
 }
 
@@ -111,33 +111,33 @@ fn draw_strip(
     strip: &Strip,
     scale: &Scale,
     ticks: &[(f64, String)],
-    [left, top, pitch]: [f64; 3],
+    [left, top, pitch, width]: [f64; 4],
     lettered: bool,
 ) -> Markup {
     let foot = top + BARS;
     let scale = scale.clone().over(foot, top + 4.0);
     let label_width = text_width(&strip.label) * 1.15;
-    let name = fit(&strip.name, (WIDTH - left - label_width - 12.0).max(40.0));
+    let name = fit(&strip.name, (width - left - label_width - 12.0).max(40.0));
     html! {
         text.tick.strong.group x=(px(left)) y=(px(top - 3.0)) { (name) }
-        text.value.end x=(px(WIDTH - 2.0)) y=(px(top - 3.0)) { (strip.label) }
+        text.value.end x=(px(width - 2.0)) y=(px(top - 3.0)) { (strip.label) }
         @for (value, text) in ticks {
             @let y = scale.at(*value);
-            path.rule d=(format!("M{} {}H{}", px(left), px(y), px(WIDTH))) {}
+            path.rule d=(format!("M{} {}H{}", px(left), px(y), px(width))) {}
             text.tick.end x=(px(left - 5.0)) y=(px(y + 4.0)) { (text) }
         }
-        path.base d=(format!("M{} {}H{}", px(left), px(foot), px(WIDTH))) {}
+        path.base d=(format!("M{} {}H{}", px(left), px(foot), px(width))) {}
         @for (n, cell) in strip.cells.iter().enumerate() {
             @let x = left + pitch * n as f64;
             // A gap between cells, where there is room for one.
-            @let width = if pitch > 6.0 { pitch - 1.6 } else { pitch };
+            @let wide = if pitch > 6.0 { pitch - 1.6 } else { pitch };
             @if scale.shows(cell.value) {
                 @let y = scale.at(cell.value);
-                @if foot - y > 0.3 { (cell.texture.face(cell.tone, [x, y, width, foot - y], &cell.words)) }
+                @if foot - y > 0.3 { (cell.texture.face(cell.tone, [x, y, wide, foot - y], &cell.words)) }
             }
-            (cell.texture.face(cell.tone, [x, foot + GAP, width, BAND], &cell.words))
+            (cell.texture.face(cell.tone, [x, foot + GAP, wide, BAND], &cell.words))
             @if lettered {
-                text.note.mid x=(px(x + width / 2.0)) y=(px(foot + GAP + BAND + 11.0)) { (cell.letters) }
+                text.note.mid x=(px(x + wide / 2.0)) y=(px(foot + GAP + BAND + 11.0)) { (cell.letters) }
             }
         }
     }
@@ -192,13 +192,14 @@ mod tests {
 
     #[test]
     fn letters_stand_below_all_cells_or_below_none() {
-        let drawn = |cells: usize| chart(&vec![100.0; cells], "mo").draw("x").into_string().matches(">mo<").count();
+        let drawn =
+            |cells: usize| chart(&vec![100.0; cells], "mo").draw("x".into()).into_string().matches(">mo<").count();
         assert_eq!((drawn(12), drawn(90)), (12, 0));
     }
 
     #[test]
     fn a_value_that_is_none_has_its_state_and_no_bar() {
-        let parts = |values: &[f64]| chart(values, "").draw("x").into_string().matches("class=\"part").count();
+        let parts = |values: &[f64]| chart(values, "").draw("x".into()).into_string().matches("class=\"part").count();
         assert_eq!((parts(&[200.0, 3_000.0]), parts(&[200.0, f64::NAN])), (4, 3));
     }
 
@@ -213,7 +214,7 @@ mod tests {
     proptest! {
         #[test]
         fn bars_stand_on_their_base_whatever_their_values(values in prop::collection::vec(any::<f64>(), 0..40)) {
-            let text = chart(&values, "").draw("x").into_string();
+            let text = chart(&values, "").draw("x".into()).into_string();
             prop_assert!(!text.contains("NaN") && !text.contains("inf"));
             prop_assert!(!text.contains("v-"), "a bar has a negative height: {}", text);
         }

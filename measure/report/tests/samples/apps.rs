@@ -188,6 +188,39 @@ pub fn launch() -> LaunchReport {
     }))
 }
 
+/// Two apps, as `brisk launch galculator --vs mousepad` names the sets: by the apps. An even number of runs, and one run whose
+/// time by cause is not known, so that the middle run, the median and the parts differ.
+pub fn launch_of_two() -> LaunchReport {
+    let mut sets = vec![
+        set("galculator", Temperature::Cold, &parts(390.0, 150.0, 30.0), 4, None),
+        set("mousepad", Temperature::Cold, &parts(420.0, 510.0, 30.0), 4, None),
+    ];
+    for set in &mut sets {
+        for stage in &mut set.runs[1].stages {
+            stage.split = None;
+        }
+        if let Some(split) = &mut set.split {
+            split.wall_ms *= 0.99;
+            split.parts.iter_mut().for_each(|part| part.time_ms *= 0.99);
+        }
+    }
+    let comparisons = vec![comparison(&sets[1], &sets[0])];
+    LaunchReport { app: "galculator".into(), command: vec!["galculator".into()], comparisons, sets, ..launch() }
+}
+
+/// Apps that are called as what they are, and as a condition.
+pub fn suite_of_namesakes() -> SuiteReport {
+    let mut report = suite();
+    report.apps.truncate(3);
+    for (app, name) in report.apps.iter_mut().zip(["terminal", "idle", "writers"]) {
+        name.clone_into(&mut app.name);
+        if name == "terminal" {
+            name.clone_into(&mut app.group);
+        }
+    }
+    report
+}
+
 /// Two conditions, one with more of everything that a launch can wait for.
 pub fn launch_vs() -> LaunchReport {
     let mut busy = parts(870.0, 1_900.0, 260.0);

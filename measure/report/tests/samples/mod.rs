@@ -136,8 +136,8 @@ pub fn bench() -> BenchReport {
         "depth_sweep": (0..=5).flat_map(|power| jobs(1 << power)).collect::<Vec<_>>(),
         "syncs": [sync("fsync", 3_150.0, 9.0), sync("fdatasync", 1_480.0, 14.0)],
         "verdict": [
-            "Reads are quick, durable writes are not: a commit waits 1.5 ms, and one in a hundred ten times as long.",
-            "Random writes reach 2.4 thousand requests a second, and more than two at once gain nothing.",
+            "Reads are quick, durable writes are not: a commit waits 1.48 ms, and one in a hundred four times as long.",
+            "Random writes reach 2,486 requests a second, and more than two at once gain little.",
             "Large requests matter: random reads are 8 times faster in 1 MiB than in 4 KiB.",
         ],
     }))
@@ -464,6 +464,11 @@ pub fn ugly() -> Vec<Document> {
 /// One of each kind, as a good run writes them.
 pub fn all() -> Vec<Document> {
     named().into_iter().map(|(_, document)| document).collect()
+}
+
+/// Documents in which names of different dimensions are the same.
+pub fn coinciding() -> Vec<Document> {
+    vec![Document::Launch(Box::new(apps::launch_of_two())), Document::Suite(Box::new(apps::suite_of_namesakes()))]
 }
 
 /// The same with the names of their snapshots.

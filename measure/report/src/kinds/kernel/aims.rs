@@ -47,6 +47,14 @@ fn word(verdict: KernelVerdict) -> &'static str {
     }
 }
 
+fn effect(verdict: KernelVerdict) -> Effect {
+    match verdict {
+        KernelVerdict::Reached => Effect::Improved,
+        KernelVerdict::Missed => Effect::Regressed,
+        KernelVerdict::Unknown => Effect::NotJudged,
+    }
+}
+
 fn ratio(value: f64) -> String {
     if value < 10.0 { format!("{value:.2}x") } else { format::times(value) }
 }
@@ -68,22 +76,22 @@ fn bound(aim: &KernelAim) -> Unit {
 
 /// The figure of all aims: the worst load of each, and all of them on the page.
 pub(super) fn figure(aims: &[KernelAim]) -> Figure {
-    let row = |aim: &KernelAim, load: String, verdict: String| {
+    let row = |aim: &KernelAim, load: String, verdict: KernelVerdict, words: &str| {
         let row = Row::at("aim", aim.words.clone()).by("scenario", aim.scenario.clone()).by("load", load);
-        row.by("verdict", verdict).put("at most", bound(aim), aim.at_most)
+        row.judge("verdict", effect(verdict), words).put("at most", bound(aim), aim.at_most)
     };
     let short = aims.iter().map(|aim| {
         let reached = aim.loads.iter().filter(|load| load.verdict == KernelVerdict::Reached).count();
         let measured = aim.loads.iter().filter(|load| load.value.is_some());
         let worst = measured.max_by(|a, b| a.value.unwrap_or_default().total_cmp(&b.value.unwrap_or_default()));
         let why = aim.loads.iter().find_map(|load| load.why.clone()).unwrap_or_default();
-        row(aim, worst.map_or(why, |load| load.load.clone()), word(state(aim)).to_owned())
+        row(aim, worst.map_or(why, |load| load.load.clone()), state(aim), word(state(aim)))
             .say("loads", format!("{reached} of {}", aim.loads.len()))
             .put("worst", bound(aim), worst.and_then(|load| load.value))
             .say("against", worst.and_then(|load| load.peer.clone()))
     });
     let all = aims.iter().flat_map(|aim| aim.loads.iter().map(move |load| (aim, load))).map(|(aim, load)| {
-        row(aim, load.load.clone(), load.why.clone().unwrap_or_else(|| word(load.verdict).to_owned()))
+        row(aim, load.load.clone(), load.verdict, load.why.as_deref().unwrap_or_else(|| word(load.verdict)))
             .say("settings", load.settings.as_str())
             .put("found", unit(aim.figure), load.found)
             .say("against", load.peer.clone())

@@ -3,7 +3,8 @@
 mod reads;
 mod verdict;
 
-use brisk_results::{LaunchReport, LaunchRun, LaunchSet, Stage};
+use brisk_core::stats::Summary;
+use brisk_results::{LaunchReport, LaunchRun, LaunchSet, Stage, StageSummary};
 
 use crate::declare::*;
 use crate::format::{self, shorten};
@@ -60,17 +61,18 @@ fn time(report: &LaunchReport) -> Figure {
     }
     let ends = || reached(report).filter_map(|(set, name)| Some((set, name, sets::end(set)?.1)));
     let longest = ends().map(|(.., at)| at.median).filter(|ms| ms.is_finite()).fold(0.0, f64::max);
-    let row = |(set, name, at): (&LaunchSet, String, _)| {
-        causes::put(Row::at("launch", name).put("time", MS, at), set.split.as_ref(), longest)
+    let row = |(set, name, at): (&LaunchSet, String, &Summary)| {
+        causes::put(Row::at("launch", name).put("time", MS, at), set.split.as_ref(), at.median, longest)
     };
     let rows: Vec<Row> = ends().map(row).collect();
     let by_stage = reached(report).find_map(|(set, name)| {
-        let stages = sets::middle_run(set)?.stages.iter().filter(|time| time.split.is_some());
-        let row = |time: &brisk_results::StageTime| {
-            let row = Row::at("stage", sets::stage_words(time.stage)).put("time", MS, time.at_ms);
-            causes::put(row, time.split.as_ref(), time.at_ms)
+        let row = |reached: &StageSummary| {
+            let splits: Vec<_> = set.runs.iter().filter_map(|run| run.split(reached.stage)).collect();
+            let split = causes::median(&splits, reached.at_ms.median)?;
+            let row = Row::at("stage", sets::stage_words(reached.stage)).put("time", MS, reached.at_ms);
+            Some(causes::put(row, Some(&split), reached.at_ms.median, reached.at_ms.median))
         };
-        let rows: Vec<Row> = stages.map(row).collect();
+        let rows: Vec<Row> = set.stages.iter().filter_map(row).collect();
         (rows.len() > 1).then_some((name, rows))
     });
     let all: Vec<Row> = rows.iter().chain(by_stage.iter().flat_map(|(_, rows)| rows)).cloned().collect();
@@ -91,7 +93,7 @@ fn time(report: &LaunchReport) -> Figure {
             let columns = format!("stage | whole | {}", causes::columns(&rows));
             figure
                 .chart(format!("Up to each stage, {name}"), stacks(title, &rows, "", "stage", ["time", "split"]))
-                .table(Table::of("Up to each stage, a middle run", &rows, &columns).page_only())
+                .table(Table::of(format!("Up to each stage, {name}"), &rows, &columns).page_only())
         }
         None => figure,
     }
@@ -181,21 +183,18 @@ fn run_row(name: &str, i: usize, run: &LaunchRun) -> Row {
 fn comparisons(report: &LaunchReport) -> Figure {
     let row = |comparison: &brisk_results::LaunchComparison| {
         let (one, base) = sets::sides(comparison);
+        let judged = ratio::judge(&comparison.settled_ratio);
         Row::at("pair", format!("{one} / {base}"))
             .by("launch", one)
             .by("against", base)
             .put("ratio", TIMES, comparison.settled_ratio)
             .put("less CPU wait", TIMES, comparison.settled_less_cpu_wait_ratio)
-            .say("effect", ratio::judge(&comparison.settled_ratio).words())
+            .look(judged.effect().look())
+            .judge("effect", judged.effect(), judged.words())
     };
     let rows: Vec<Row> = report.comparisons.iter().map(row).collect();
-    let dots = Dots {
-        name: "pair",
-        value: "ratio",
-        below: "less CPU wait",
-        levels: level(1.0, "the same"),
-        ..Dots::default()
-    };
+    let dots =
+        Dots { name: "pair", value: "ratio", below: "effect", levels: level(1.0, "the same"), ..Dots::default() };
     Figure::new(
         "Comparison",
         "Time until settled over time until settled, pair by pair of interleaved runs. An interval that includes 1 \

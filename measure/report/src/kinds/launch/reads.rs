@@ -53,12 +53,13 @@ pub(super) fn storage(report: &LaunchReport) -> Figure {
             let title = format!("Requests of reads by size, {name}");
             let chart =
                 bars(title, y, &rows, ["number", "unit"], &[("requests", Fill::Full)], |row, _| row.text("share"));
-            figure = figure.chart(format!("Reads by size, {name}"), chart);
+            let table = Table::of(format!("Reads by size, {name}"), &rows, "up to | requests | share");
+            figure = figure.chart(format!("Reads by size, {name}"), chart).table(table.page_only());
         }
         if storage.read.bytes > 0 {
             // A terminal shows the files of the first set that read any: the others' are hardly different.
             let table = file_table(storage, &name);
-            let first = figure.tables.len() == 1;
+            let first = !figure.tables.iter().skip(1).any(|table| table.in_terminal);
             figure = figure.table(if first { table } else { table.page_only() });
         }
     }
@@ -70,6 +71,7 @@ fn size_row((bytes, requests): (u64, u64), all: u64) -> Row {
     let (number, unit) = text.split_once(' ').unwrap_or((&text, ""));
     Row::at("number", number)
         .by("unit", unit)
+        .by("up to", size(bytes))
         .look(Look::side(Direction::Read))
         .put("requests", TALLY, requests)
         .say("share", format::share(requests as f64, all as f64))

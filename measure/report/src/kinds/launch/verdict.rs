@@ -26,7 +26,11 @@ pub(super) fn verdict(report: &LaunchReport) -> Vec<String> {
         let name = format::sentence(&sets::name(set, &report.sets));
         let parts = set.split.as_ref().and_then(causes::sentence).map_or_else(String::new, |p| format!(": {p}"));
         said.push(match first {
-            None => format!("{name}, {app} {} {}{parts}.", words(stage, set), format::ms(at.median)),
+            None => {
+                // A set is called by the app where that is what differs.
+                let subject = if format::has_words(&name, &app) { name } else { format!("{name}, {app}") };
+                format!("{subject} {} {}{parts}.", words(stage, set), format::ms(at.median))
+            }
             Some(first) => {
                 let less = against(report, first, set).map_or_else(String::new, |less| format!(", {less}"));
                 let it = if name.contains(',') { ": it" } else { ", it" };
@@ -199,10 +203,14 @@ fn read(report: &LaunchReport, set: &LaunchSet) -> Option<String> {
     if storage.read.requests == 0 {
         return Some(format!("{name}, it reads nothing from the storage."));
     }
+    // The medians that the table has; what is in sequence, and of which files, is that of a run in the middle.
+    let median = |of: fn(&brisk_results::StorageUse) -> u64| {
+        sets::over_runs(set, |run| run.storage.as_ref().map(|s| of(s) as f64)).map_or(f64::NAN, |all| all.median)
+    };
     Some(format!(
         "{name}, it reads {} in {} requests, {} of them in sequence, of {}.",
-        format::bytes(storage.read.bytes as f64),
-        format::tally(storage.read.requests as f64),
+        format::bytes(median(|storage| storage.read.bytes)),
+        format::tally(median(|storage| storage.read.requests)),
         reads::sequential(&storage.read),
         format::plural(storage.files_count, "file")
     ))

@@ -20,7 +20,6 @@ struct Quantity<'a> {
     unit: Unit,
     /// Whether more of it is better.
     more_is_better: bool,
-    tone: Tone,
 }
 
 impl Quantity<'_> {
@@ -33,37 +32,28 @@ impl Quantity<'_> {
         }
     }
 
-    fn effect(&self) -> &'static str {
-        match self.judge() {
-            Judgement::Longer => "regressed",
-            Judgement::Shorter => "improved",
-            Judgement::NoDifference => "no significant difference",
-            Judgement::OnePair | Judgement::Nothing => "too few runs",
-        }
-    }
-
     fn row(&self) -> Row {
-        let marker = if self.more_is_better { Marker::Square } else { Marker::Circle };
+        let effect = self.judge().effect();
         Row::at("quantity", self.name)
-            .look(Look { tone: self.tone, marker, ..Look::PLAIN })
+            .look(effect.look())
             .put("without", self.unit, self.both.without)
             .put("with brisk", self.unit, self.both.with)
             .put("with / without", TIMES, self.both.ratio)
-            .say("effect", self.effect())
+            .judge("effect", effect, effect.words())
     }
 }
 
 /// The quantities, those that are judged first, most important first of them.
 fn quantities<'a>(storage: &ProveStorage, jobs: &'a ProveJobs) -> [Quantity<'a>; 6] {
     let modelled = storage.meter.name == "modelled";
-    let of = |name, both, unit, more_is_better, tone| Quantity { name, both, unit, more_is_better, tone };
+    let of = |name, both, unit, more_is_better| Quantity { name, both, unit, more_is_better };
     [
-        of("read latency", &jobs.read_us, US, false, Tone::Read),
-        of("write latency", &jobs.write_us, US, false, Tone::Write),
-        of("throughput", &jobs.bytes_per_s, BANDWIDTH, true, Tone::Plain),
-        of(if modelled { "modelled energy" } else { "energy" }, &jobs.energy_uj, ENERGY, false, Tone::Plain),
-        of("read throughput", &jobs.read_bytes_per_s, BANDWIDTH, true, Tone::Read),
-        of("write throughput", &jobs.write_bytes_per_s, BANDWIDTH, true, Tone::Write),
+        of("read latency", &jobs.read_us, US, false),
+        of("write latency", &jobs.write_us, US, false),
+        of("throughput", &jobs.bytes_per_s, BANDWIDTH, true),
+        of(if modelled { "modelled energy" } else { "energy" }, &jobs.energy_uj, ENERGY, false),
+        of("read throughput", &jobs.read_bytes_per_s, BANDWIDTH, true),
+        of("write throughput", &jobs.write_bytes_per_s, BANDWIDTH, true),
     ]
 }
 
@@ -166,8 +156,10 @@ pub(super) fn figure(report: &ProveReport) -> Figure {
         );
         let columns = "quantity | without | with brisk | with / without | interval of with / without | effect";
         let load = format::sentence(&load(jobs));
+        let effects = quantities.iter().map(|one| one.judge().effect());
         let x = Axis::new("with brisk over without", Law::Window, format::tick);
         figure
+            .effects(effects)
             .chart(load.clone(), dots.draw(format!("{load}: with brisk over without"), x, &judged))
             .table(Table::of(title, &rows, columns))
     });

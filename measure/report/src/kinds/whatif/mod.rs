@@ -132,7 +132,7 @@ fn gains(report: &WhatIfReport) -> Figure {
                 .by("app", apps::name(app))
                 .figure("saved", format::share(saved.median, 100.0))
                 .figure("interval", format::interval(saved, SHARE.show))
-                .say("bound", bound)
+                .judge("bound", judgement.effect(), &bound)
         })
         .collect();
     let medians = effects.iter().map(|effect| {
