@@ -12,9 +12,11 @@ fn said(output: &Output) -> String {
     format!("{:?}\n{}{}", output.status, text(&output.stdout), text(&output.stderr))
 }
 
-/// Runs a script in mounts of its own, with `$T`, a folder on a disk, and `$BRISK`; the record of set-ups is in a folder of its own.
+/// Runs a script in mounts of its own, with `$T`, a folder on a disk, and `$BRISK`. The record of set-ups and /etc are
+/// copies that end with it, so that nothing of a test that fails is on this machine.
 fn run(dir: &Path, script: &str) -> Output {
-    let before = "set -eu\nmount --make-rprivate /\nmkdir -p /var/lib/brisk\nmount -t tmpfs none /var/lib/brisk\n";
+    let before = "set -eu\nmount --make-rprivate /\nmkdir -p /var/lib/brisk\nmount -t tmpfs none /var/lib/brisk\n\
+        mkdir $T/etc\nmount -t tmpfs none $T/etc\ncp -a /etc/. $T/etc\nmount --bind $T/etc /etc\n";
     let output = Command::new("unshare")
         .args(["--mount", "sh", "-c", &format!("{before}{script}")])
         .env("T", dir)
@@ -31,12 +33,13 @@ fn ground() -> tempfile::TempDir {
 #[test]
 fn on_an_immutable_system_the_area_is_where_it_can_be_and_for_this_boot() {
     requires!(Root, Mount, Loop, SwapFile, Program("unshare"), Program("mkfs.ext4"), Program("mkswap"));
-    let dir = ground();
     for systemd in ["", "mount -t tmpfs none /run; mkdir -p /run/systemd/system\n"] {
+        let dir = ground();
         let script = format!(
             "mount --bind $T $T; cd $T; truncate -s 256M $T/image; mkfs.ext4 -q -F $T/image; mkdir -p $T/var; mount -o loop $T/image $T/var
 mkdir -p $T/var/lib/brisk; mount --bind $T/var /var; {systemd}
 mount -o remount,bind,ro /
+mount -o remount,bind,ro /etc
 $BRISK swap setup --dry-run >/var/planned
 $BRISK swap setup --later --yes 2>/var/later && exit 3
 test ! -e /var/swapfile -a ! -e /var/lib/brisk/swap.json
@@ -70,13 +73,13 @@ ls -A /var /var/lib/brisk
 #[test]
 fn a_dry_run_finds_what_the_set_up_finds() {
     requires!(Root, Mount, Loop, Program("unshare"), Program("mkfs.ext4"), Program("mkswap"), Program("blkid"));
-    let dir = ground();
     let setup = "
 free() { losetup -d $1 2>/dev/null || true; }
 device() { truncate -s $2 $T/$1; losetup --find --show $T/$1; }
 try() { for how in --dry-run --yes; do code=0; $BRISK swap setup --zram 0 $how \"$@\" 2>&1 || code=$?; echo \"exit $code\"; done; echo ==; }
 ";
     let check = |script: &str, expected: &str| {
+        let dir = ground();
         let output = run(dir.path(), &format!("{setup}{script}\ntest ! -e /var/lib/brisk/swap.json"));
         let said = said(&output);
         assert!(output.status.success(), "{said}");
@@ -111,7 +114,7 @@ printf '\\125\\252' | dd of=$d bs=1 seek=510 status=none; sync; try --destroy-da
     check("d=$(device d 32M); mkfs.ext4 -q -L keep $d; try $d; free $d", "(ext4 'keep') would be lost");
     check("d=$(device e 64K); try --destroy-data $d; free $d", "is too small for swap");
     check("truncate -s 32M $T/f; d=$(losetup --find --show -r $T/f); try --destroy-data $d; free $d", "is read-only");
-    check("try $T/a; ln -sf nowhere $T/g; try $T/g", "exists already and is left as it is");
+    check("echo x >$T/a; try $T/a; ln -sf nowhere $T/g; try $T/g", "exists already and is left as it is");
     check("try $T; try /", "is a directory");
     check("try /dev/null", "is no block device");
     check("mount -t tmpfs none /mnt; try /mnt/swap", "is on tmpfs, whose files cannot hold swap");
@@ -150,7 +153,7 @@ fn an_undo_names_what_is_left_and_the_next_one_goes_on() {
     fs::write(dir.path().join("fstab"), b"# caf\xe9").expect("written");
     let script = "
 mkdir $T/place; truncate -s 64M $T/image; mkfs.ext4 -q -F $T/image; mount -o loop $T/image $T/place
-mkdir $T/etc; cp $T/fstab $T/etc/fstab; mount --bind $T/etc /etc; mount -t tmpfs none /run
+cp $T/fstab /etc/fstab; mount -t tmpfs none /run
 $BRISK swap setup --yes --later --size 1MiB --zram 0 $T/place/swap
 mount -o remount,bind,ro /etc
 $BRISK swap undo && exit 3
@@ -186,7 +189,7 @@ fn a_set_up_that_is_killed_or_fails_late_is_taken_back() {
     // In place of mkswap: one that ends brisk before its work, or after it.
     let script = r#"
 mkdir $T/place $T/bin; truncate -s 64M $T/image; mkfs.ext4 -q -F $T/image; mount -o loop $T/image $T/place
-mkdir $T/etc; printf '# caf\351' >$T/etc/fstab; cp $T/etc/fstab $T/fstab; mount --bind $T/etc /etc; mount -t tmpfs none /run
+printf '# caf\351' >/etc/fstab; cp /etc/fstab $T/fstab; mount -t tmpfs none /run
 truncate -s 32M $T/disk; d=$(losetup --find --show $T/disk); mkswap=$(command -v mkswap)
 for work in true "$mkswap"; do
     printf '#!/bin/sh\n%s "$@"\nkill -9 $PPID\n' "$work" >$T/bin/mkswap; chmod +x $T/bin/mkswap
@@ -199,7 +202,7 @@ for work in true "$mkswap"; do
         cmp $T/fstab /etc/fstab; blkid -p $d && exit 4 || true
     done
 done
-umount /etc; mount -t tmpfs -o size=8k none /etc; cp $T/fstab /etc/fstab; cat /dev/zero >/etc/full 2>/dev/null || true
+mount -t tmpfs -o size=8k none /etc; cp $T/fstab /etc/fstab; cat /dev/zero >/etc/full 2>/dev/null || true
 $BRISK swap setup --yes --later --zram 0 --size 1MiB $T/place/swap && exit 5
 test ! -e /var/lib/brisk/swap.json -a ! -e $T/place/swap
 cmp $T/fstab /etc/fstab
