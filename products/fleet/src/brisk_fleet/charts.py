@@ -15,9 +15,10 @@ WIDTH = 420
 """Of a chart in its own units: letters stay readable on a phone, and pages set several side by side."""
 
 LOADS = ("sequential read", "sequential write", "random read", "random write")
-_COLOURS = [f"var(--c{number})" for number in range(len(LOADS))]
+# As in reports: the colour says read or write, the line sequential or random.
+_COLOURS = ["var(--read)", "var(--write)", "var(--read)", "var(--write)"]
 _SHAPES = ["circle", "square", "triangle-up", "cross"]
-_DASHES: list[Any] = [[1, 0], [5.5, 4.5], [2, 2], [9, 3, 2, 3]]
+_DASHES: list[Any] = [[1, 0], [1, 0], [5.5, 4.5], [5.5, 4.5]]
 
 
 def keys() -> str:
@@ -49,6 +50,7 @@ def _svg(chart: Any, label: str) -> str:
     }
     themed = chart.properties(autosize=alt.AutoSizeParams(type="fit-x", contains="padding"), padding=2)
     themed = themed.configure(background="transparent", font="system-ui, sans-serif").configure_axis(**axis).configure_view(stroke=None)
+    themed = themed.configure_axisY(domain=False, ticks=False)
     svg: str = vl_convert.vegalite_to_svg(themed.to_dict())
     # Its name is for readers that do not see it.
     head, rest = svg.split(">", 1)
@@ -75,7 +77,7 @@ def distributions(points: pd.DataFrame) -> str:
             x=alt.X(
                 "us:Q",
                 scale=alt.Scale(type="log", nice=False),
-                axis=alt.Axis(tickCount=5),
+                axis=alt.Axis(tickCount=5, grid=False),
                 title="median response time of a device, us (logarithmic)",
             ),
             y=alt.Y("share:Q", axis=alt.Axis(format="%", tickCount=4), title="devices at or below"),
@@ -102,7 +104,7 @@ def ranges(points: pd.DataFrame, title: str, label: str) -> str:
 def speedups(points: pd.DataFrame, label: str) -> str:
     """Speed-up over serial of one class by number of streams (columns load, streams, speedup): figure 4.6."""
     base = alt.Chart(points, width=WIDTH, height=190).encode(
-        x=alt.X("streams:O", title="streams at once", axis=alt.Axis(labelAngle=0)),
+        x=alt.X("streams:O", title="streams at once", axis=alt.Axis(labelAngle=0, grid=False)),
         y=alt.Y("speedup:Q", title="speed-up", scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=4)),
         **_by_load(),
     )
