@@ -23,6 +23,15 @@ pub enum Error {
         /// The kernel's error.
         source: io::Error,
     },
+    /// Settings of block devices cannot be written.
+    #[error(
+        "{} is read-only, and the lab sets the queues of its devices there: start the container with --privileged, or as root: \
+         mount -o remount,rw {}", .path.display(), .path.display()
+    )]
+    ReadOnly {
+        /// Mount point of sysfs.
+        path: PathBuf,
+    },
     /// A device file that the lab is built on is missing.
     #[error("cannot open {path}: {}", device_remedy(.path, .source, .remedy))]
     NoDeviceFile {

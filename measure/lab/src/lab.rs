@@ -13,6 +13,7 @@ use brisk_core::causes::in_one_line;
 use brisk_lab_client::control::{Commit, Connection, FaultOrder, ServerCommand, ServerReply, Status};
 use brisk_lab_client::state::{Record, SCHEMA_VERSION, StateDir, Transport};
 use brisk_sense::{Capability, Identity, Sense};
+use rustix::fs::StatVfsMountFlags;
 use serde::Serialize;
 
 use crate::backend::{Backend, block_devices};
@@ -120,6 +121,10 @@ impl Lab {
         self.sense.require_rights("the lab", &[Capability::SysAdmin])?;
         if let Some(name) = &new.scheduler {
             self.check_scheduler(name)?;
+        }
+        let sysfs = self.sense.path("/sys");
+        if rustix::fs::statvfs(&sysfs).is_ok_and(|about| about.f_flag.contains(StatVfsMountFlags::RDONLY)) {
+            return Err(Error::ReadOnly { path: sysfs });
         }
         let way = new.backend.choose()?;
         let memory = self.sense.mem_info()?;

@@ -18,12 +18,15 @@ pub(crate) fn prepare() -> Vec<String> {
             refused.push(format!("{what}: {error}"));
         }
     };
-    note("real-time scheduling", fifo());
+    note("real-time scheduling (CAP_SYS_NICE)", fifo());
     note("exact timers", prctl(libc::PR_SET_TIMERSLACK, 1));
-    note("locked memory", lock_memory());
-    note("protection from the out-of-memory killer", std::fs::write("/proc/self/oom_score_adj", "-1000"));
-    // Reclaim in this process must not wait for its own device. Needs CAP_SYS_RESOURCE.
-    note("reclaim without I/O (matters only for swap on the device)", prctl(PR_SET_IO_FLUSHER, 1));
+    note("locked memory (CAP_IPC_LOCK)", lock_memory());
+    note(
+        "protection from the out-of-memory killer (CAP_SYS_RESOURCE)",
+        std::fs::write("/proc/self/oom_score_adj", "-1000"),
+    );
+    // Reclaim in this process must not wait for its own device.
+    note("reclaim without I/O (CAP_SYS_RESOURCE; matters only for swap on the device)", prctl(PR_SET_IO_FLUSHER, 1));
     refused
 }
 

@@ -168,3 +168,20 @@ fn what_was_never_mounted_is_taken_down_without_the_right_to_unmount() {
     assert_eq!(code, Some(0), "{said}");
     assert!(!state.exists(), "{said}");
 }
+
+#[test]
+fn read_only_settings_are_named_before_anything_is_made() {
+    requires!(Mount, RootMount, Program("unshare"));
+    let dir = tempfile::tempdir().expect("temporary directory");
+    // As in a container with the right to mount.
+    let script = "mount -o remount,bind,ro /sys && exec \"$0\" lab up --preset galaxy-s5-emmc --size 64M";
+    let output = Command::new("unshare")
+        .args(["--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_brisk-lab")])
+        .env("BRISK_RUN_DIR", dir.path())
+        .output()
+        .expect("unshare runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("/sys is read-only") && said.contains("--privileged"), "{said}");
+    assert_eq!(std::fs::read_dir(dir.path()).expect("there").count(), 0, "something was made");
+}

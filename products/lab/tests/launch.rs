@@ -96,7 +96,7 @@ fn a_program_that_cannot_be_run_is_named() {
 
 #[test]
 fn a_preset_or_a_phone_that_is_not_there_is_told_and_nothing_is_left() {
-    requires!(Groups, Program("Xvfb"), Program("matchbox-window-manager"));
+    requires!(Mount, Groups, Program("Xvfb"), Program("matchbox-window-manager"));
     let dir = tempfile::tempdir().expect("a folder");
     let cases: &[(&[&str], &str)] = &[
         (&["launch", "--preset", "nokia-3310", "--", "xterm"], "nokia-3310"),

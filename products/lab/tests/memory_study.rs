@@ -361,7 +361,7 @@ fn each_invalid_command_line_is_refused_with_a_reason_and_code_2_before_anything
 
 #[test]
 fn memory_that_a_phone_cannot_have_is_refused_before_an_image_is_built() {
-    requires!(MemoryController, Program("Xvfb"), Program("matchbox-window-manager"));
+    requires!(Mount, MemoryController, Program("Xvfb"), Program("matchbox-window-manager"));
     let dir = tempfile::tempdir().expect("a folder");
     let cases: &[(&[&str], &str)] = &[
         (&["--memory", "32M"], "the limit is too small: at least 64 MiB"),
