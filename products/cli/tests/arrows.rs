@@ -98,6 +98,7 @@ const RULES: &[Rule] = &[
         folder: "measure/memory",
         brisk: &[
             "brisk-core",
+            "brisk-files",
             "brisk-sense",
             "brisk-act",
             "brisk-child",
@@ -125,8 +126,8 @@ const RULES: &[Rule] = &[
     },
     Rule {
         folder: "measure/swap",
-        brisk: &["brisk-flash"],
-        others: Some(&["csv", "rand", "rand_chacha", "serde", "thiserror"]),
+        brisk: &["brisk-files", "brisk-flash"],
+        others: Some(&["rand", "rand_chacha", "serde", "thiserror"]),
     },
     Rule {
         folder: "measure/swap-io",
