@@ -60,7 +60,8 @@ pub struct Load {
     pub depth_requests: u32,
     /// Sequential streams in turn, each in its own part of the region; a random load has one.
     pub streams: u32,
-    /// Every so many writes, one returns when it and the writes that returned before it are durable (RWF_DSYNC); 0 for none.
+    /// Every so many writes, one returns when it and the writes that returned before it are durable (RWF_DSYNC); 0 for
+    /// none.
     pub durable_every_writes: u32,
     /// Where reads go.
     pub reads: Region,
@@ -113,7 +114,8 @@ impl Load {
             let part_bytes = region.len_bytes / u64::from(self.streams.max(1));
             if used && part_bytes < self.block_bytes {
                 return Err(Error::BadLoad(format!(
-                    "a request of {} bytes does not fit into {part_bytes} bytes: use a larger --size or a smaller --block",
+                    "a request of {} bytes does not fit into {part_bytes} bytes: use a larger --size or a smaller \
+                     --block",
                     self.block_bytes
                 )));
             }

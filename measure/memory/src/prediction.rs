@@ -24,7 +24,7 @@ use brisk_results::{PredictionCost, PredictionResult, PredictionUser, Prediction
 use crate::day::{Session, UserTrace};
 use baseline::Baseline;
 use calibration::Reliability;
-pub use context::{ContextError, ContextEvent, ContextKind, ContextTrace};
+pub use context::{ContextEvent, ContextKind, ContextTrace};
 
 /// Numbers of predicted apps for which hits are counted.
 pub const PREDICTED_APPS: [u32; 5] = [1, 3, 5, 9, 10];

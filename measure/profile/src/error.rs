@@ -57,6 +57,14 @@ pub enum Error {
         /// What is wrong, and what would be right.
         why: String,
     },
+    /// An invalid recording.
+    #[error("{path}: {why}")]
+    Table {
+        /// The file.
+        path: PathBuf,
+        /// Line, column, and what is wrong.
+        why: brisk_files::table::TableError,
+    },
     /// A workload that cannot run.
     #[error("the workload '{name}' cannot be run: {why}")]
     Workload {

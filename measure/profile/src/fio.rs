@@ -1,19 +1,22 @@
 //! Workloads from job files of fio.
 //!
-//! A job becomes one workload with the requests that fio 3 on Linux would issue: order, share of reads, sizes, requests in flight
-//! or rates, and what makes them durable. Place and length (`filename`, `size`, `runtime`, ...) are the profile's own.
+//! A job becomes one workload with the requests that fio 3 on Linux would issue: order, share of reads, sizes, requests
+//! in flight or rates, and what makes them durable. Place and length (`filename`, `size`, `runtime`, ...) are the
+//! profile's own.
 //!
 //! Each option of a file is one of three, and none is dropped without a word:
 //! - *honoured*: it shapes the requests (`job.rs`);
 //! - *without effect* on the requests, or of place and length: named in a note (`options.rs`);
 //! - *refused* with its line: it changes the requests in a way that a profile cannot run, or fio does not know it.
 //!
-//! As fio: a comment begins with `;` or `#` anywhere in a line, sections named `global...` hold defaults of the jobs after them and
-//! add up, the last of several values counts, `${NAME}` is a variable of the environment, `include FILE` is replaced by the
-//! lines of that file. More lenient than fio: blanks around `=`, capitals in names, and flags without a value.
+//! As fio: a comment begins with `;` or `#` anywhere in a line, sections named `global...` hold defaults of the jobs
+//! after them and add up, the last of several values counts, `${NAME}` is a variable of the environment, `include FILE`
+//! is replaced by the lines of that file. More lenient than fio: blanks around `=`, capitals in names, and flags
+//! without a value.
 
 mod job;
 mod options;
+mod value;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -94,7 +97,8 @@ enum Place {
 /// The workloads of the job file `path` with content `text`.
 ///
 /// # Errors
-/// When a line is invalid, an option cannot be honoured, a job asks for nothing, or there is no job; the error names the line.
+/// When a line is invalid, an option cannot be honoured, a job asks for nothing, or there is no job; the error names
+/// the line.
 pub fn parse(path: &Path, text: &str, outside: &Outside<'_>) -> Result<Jobs> {
     let mut sections = Sections { outside, global: Vec::new(), jobs: Vec::new(), place: Place::Outside };
     sections.read(path, text, 0)?;

@@ -1,8 +1,8 @@
 //! Workloads from recordings of requests.
 //!
-//! A recording is a table of comma-separated values whose first line names the columns: `time_s` from its beginning, `rw` (R,
-//! W, or F for a flush), `offset_bytes`, `size_bytes`; and optionally `sync` (1 for a W that is followed by a flush) and
-//! `target`, the file or device of the offset. Other columns are ignored.
+//! A recording is a table (`brisk_files::table`) with the columns `time_s` from its beginning, `rw` (R, W, or F for a
+//! flush), `offset_bytes`, `size_bytes`; and optionally `sync` (1 for a W that is followed by a flush) and `target`,
+//! the file or device of the offset. Other columns are ignored.
 //!
 //! It is replayed open-loop: each request when it is due. A cell replays the part of its length with the most requests, since
 //! a recording of minutes is mostly idle. Offsets are widened to blocks of 4 KiB, as the device would see them, and wrapped
@@ -11,6 +11,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
+
+use brisk_files::table::{Layout, Table, TableError};
 
 use crate::error::{Error, Result};
 use crate::workload::{Action, Arrival, Ask, Workload};
@@ -21,75 +23,96 @@ const BLOCK_BYTES: u64 = 4096;
 const TARGET_BYTES: u64 = 16 << 20;
 /// Most bytes of a recording's file: more than a million requests.
 pub const FILE_BYTES_MAX: u64 = 64 << 20;
+/// Later times are no times since the begin of a recording.
+const TIME_S_MAX: f64 = 1e9;
 /// Longer requests are of no app.
 const SIZE_BYTES_MAX: u64 = 1 << 20;
+
+/// Columns of a recording.
+pub const LAYOUT: Layout =
+    Layout { needed: &["time_s", "rw", "offset_bytes", "size_bytes"], optional: &["sync", "target"] };
+
+/// Whether a text is a table rather than a job file of fio: it has the columns, or its first line names one of them.
+#[must_use]
+pub fn is_table(text: &str) -> bool {
+    let mut lines = text.trim_start_matches('\u{feff}').lines().map(str::trim_start);
+    let first = lines.find(|line| !line.is_empty() && !line.starts_with(['#', ';'])).unwrap_or_default();
+    !first.starts_with('[') && (is_heading(first) || Table::begin(text, &[LAYOUT]).is_ok())
+}
+
+/// Whether a line names at least one column.
+fn is_heading(line: &str) -> bool {
+    line.split([',', ';', '\t']).any(|name| {
+        let name = name.trim().trim_matches('"').trim().to_lowercase();
+        LAYOUT.needed.contains(&name.as_str())
+    })
+}
 
 /// The workload in the recording `path` with content `text`, named after the file: its busiest part of the length `cell`.
 ///
 /// # Errors
-/// When a column is missing, a line is invalid, times decrease, or there is no request; the error names the line.
+/// When a column is missing, a line is invalid, times decrease, or nothing is read or written; the error names the
+/// line.
 pub fn parse(path: &Path, text: &str, cell: Duration) -> Result<Workload> {
-    let wrong = |line: usize, why: String| Error::Job { path: path.to_owned(), line, why };
-    let mut lines = (1..).zip(text.lines());
-    let head: Vec<&str> = lines.next().map_or_else(Vec::new, |(_, line)| line.trim().split(',').collect());
-    let column = |name: &str| head.iter().position(|column| *column == name);
-    let needed = |name: &str| {
-        column(name).ok_or_else(|| {
-            wrong(1, format!("there is no column '{name}' (it takes time_s,rw,offset_bytes,size_bytes)"))
-        })
-    };
-    let (time, rw) = (needed("time_s")?, needed("rw")?);
-    let (offset, size) = (needed("offset_bytes")?, needed("size_bytes")?);
-    let (sync, target) = (column("sync"), column("target"));
+    let arrivals = arrivals(text).map_err(|why| Error::Table { path: path.to_owned(), why })?;
+    let name = name_of(path);
+    let about = format!("recording {}", path.display());
+    let workload = Workload { name, about, cached: false, ask: Ask::Recorded(busiest(&arrivals, cell)) };
+    if workload.ask.is_empty() {
+        let why = "nothing is read or written in it".to_owned();
+        return Err(Error::Job { path: path.to_owned(), line: 1, why });
+    }
+    Ok(workload)
+}
+
+/// A file's name without its endings; standard input and pipes have none.
+fn name_of(path: &Path) -> String {
+    if path.as_os_str() == "-" || path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd") {
+        return "recording".to_owned();
+    }
+    let packed = path.extension().is_some_and(|ending| ending == "gz").then(|| path.with_extension(""));
+    packed.as_deref().unwrap_or(path).file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn arrivals(text: &str) -> std::result::Result<Vec<Arrival>, TableError> {
+    let (mut table, _) = Table::begin(text, &[LAYOUT])?;
     let mut targets: BTreeMap<String, u64> = BTreeMap::new();
     let mut arrivals: Vec<Arrival> = Vec::new();
-    for (number, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
-        let cells: Vec<&str> = line.trim().split(',').collect();
-        let cell = |column: usize| cells.get(column).map(|cell| cell.trim()).unwrap_or_default();
-        let bytes = |column: usize, name: &str| {
-            let text = cell(column);
-            text.parse::<u64>().map_err(|_| wrong(number, format!("{name} '{text}' is not a number of bytes")))
-        };
-        let at_s: f64 = cell(time).parse().ok().filter(|at: &f64| (0.0..1e9).contains(at)).ok_or_else(|| {
-            wrong(number, format!("time_s '{}' is not a time: only recordings with times can be replayed", cell(time)))
-        })?;
+    while let Some(row) = table.next_row()? {
+        let at_s = row.number("time_s", 0.0..=TIME_S_MAX)?;
         let at_us = (at_s * 1e6) as u64;
         if arrivals.last().is_some_and(|last| last.at_us > at_us) {
-            return Err(wrong(number, "it is earlier than the line before".to_owned()));
+            return Err(row.wrong("time_s", "it is earlier than the line before"));
         }
-        let action = match cell(rw) {
-            "R" | "r" => Action::Read,
-            "W" | "w" => Action::Write,
-            "F" | "f" => Action::Flush,
-            other => return Err(wrong(number, format!("rw '{other}' is not R, W or F"))),
+        let action = match row.text("rw").to_ascii_lowercase().as_str() {
+            "r" | "read" => Action::Read,
+            "w" | "write" => Action::Write,
+            "f" | "flush" => Action::Flush,
+            other => return Err(row.wrong("rw", format!("'{other}' is not R, W or F"))),
         };
         let flush = Arrival { at_us, action: Action::Flush, offset_bytes: 0, size_bytes: 0 };
         if action == Action::Flush {
             arrivals.push(flush);
             continue;
         }
-        let (from, len) = (bytes(offset, "offset_bytes")?, bytes(size, "size_bytes")?);
+        let (from, len) = (row.whole("offset_bytes")?, row.whole("size_bytes")?);
         if len > SIZE_BYTES_MAX {
-            return Err(wrong(number, format!("a request of {len} bytes is longer than {SIZE_BYTES_MAX}")));
+            let why = format!("a request of {len} bytes is longer than {SIZE_BYTES_MAX}");
+            return Err(row.wrong("size_bytes", why));
         }
         if len > 0 {
             let next = targets.len() as u64;
-            let of = *targets.entry(target.map(cell).unwrap_or_default().to_owned()).or_insert(next);
+            let of = *targets.entry(row.text("target").to_owned()).or_insert(next);
             let first = from / BLOCK_BYTES * BLOCK_BYTES;
             let end = from.saturating_add(len).div_ceil(BLOCK_BYTES).saturating_mul(BLOCK_BYTES);
             let offset_bytes = of.saturating_mul(TARGET_BYTES).saturating_add(first);
             arrivals.push(Arrival { at_us, action, offset_bytes, size_bytes: end.saturating_sub(first) });
         }
-        if action == Action::Write && sync.is_some_and(|sync| cell(sync) == "1") {
+        if action == Action::Write && matches!(row.text("sync"), "1" | "1.0") {
             arrivals.push(flush);
         }
     }
-    if arrivals.is_empty() {
-        return Err(wrong(1, "nothing is asked for in it".to_owned()));
-    }
-    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let about = format!("recording {}", path.display());
-    Ok(Workload { name, about, cached: false, ask: Ask::Recorded(busiest(&arrivals, cell)) })
+    Ok(arrivals)
 }
 
 /// The part of length `time` with the most requests, with times from its own beginning.
@@ -116,6 +139,15 @@ mod tests {
 
     fn read(text: &str) -> Result<Workload> {
         parse(Path::new("/x/mail.csv"), text, Duration::from_secs(1))
+    }
+
+    /// A file's name without its endings; standard input and pipes have none.
+    fn name_of(path: &Path) -> String {
+        if path.as_os_str() == "-" || path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd") {
+            return "recording".to_owned();
+        }
+        let packed = path.extension().is_some_and(|ending| ending == "gz").then(|| path.with_extension(""));
+        packed.as_deref().unwrap_or(path).file_stem().unwrap_or_default().to_string_lossy().into_owned()
     }
 
     fn arrivals(text: &str) -> Vec<(u64, Action, u64, u64)> {
@@ -145,16 +177,43 @@ mod tests {
     fn invalid_lines_are_named() {
         let head = "time_s,rw,offset_bytes,size_bytes\n";
         for (text, words) in [
-            ("", "no column 'time_s'"),
-            (head, "nothing is asked"),
-            (&format!("{head},W,0,4096\n"), "line 2: time_s '' is not a time"),
-            (&format!("{head}1,W,0,4096\n0.5,R,0,1\n"), "line 3: it is earlier"),
-            (&format!("{head}1,X,0,4096\n"), "rw 'X'"),
-            (&format!("{head}1,R,-4,4096\n"), "offset_bytes '-4'"),
+            ("", "mail.csv: it is empty: line 1 is to name the columns time_s, rw"),
+            (head, "nothing is read or written"),
+            (&format!("{head}1,F,,\n"), "nothing is read or written"),
+            (&format!("{head},W,0,4096\n"), "mail.csv: line 2, column time_s: '' is no number"),
+            (&format!("{head}1,W,0,4096\n0.5,R,0,1\n"), "line 3, column time_s: it is earlier"),
+            (&format!("{head}1,X,0,4096\n"), "line 2, column rw: 'x' is not R, W or F"),
+            (&format!("{head}1,R,-4,4096\n"), "line 2, column offset_bytes: '-4' is no whole number"),
             (&format!("{head}1,R,0,9999999\n"), "longer than"),
         ] {
             let error = read(text).expect_err(words).to_string();
             assert!(error.contains(words), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_recording_is_named_after_its_file_where_it_has_one() {
+        for (path, name) in
+            [("/x/mail.csv.gz", "mail"), ("mail.tsv", "mail"), ("-", "recording"), ("/dev/fd/63", "recording")]
+        {
+            assert_eq!(name_of(Path::new(path)), name);
+        }
+    }
+
+    #[test]
+    fn a_table_is_told_from_a_job_file() {
+        for text in [
+            "time_s,rw\n",
+            "# of a phone\n\n\"Time_S\";rw\n",
+            "\u{feff}time_s\trw\n",
+            "rw, time_s\n",
+            "offset_bytes\n",
+            "#time_s,rw,offset_bytes,size_bytes\n0,R,0,1\n",
+        ] {
+            assert!(is_table(text), "{text:?}");
+        }
+        for text in ["[global]\nrw=read\n", "; a\n[a]\n", "", "rw=read\nbs=4k\n", "\u{feff}[time_s]\n"] {
+            assert!(!is_table(text), "{text:?}");
         }
     }
 

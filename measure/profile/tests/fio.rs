@@ -1,6 +1,6 @@
-//! Job files of the wild, held against what fio itself does with them: counts of reads and writes, sizes, order, requests in
-//! flight and flushes, of fio's own figures (`--output-format=json`) and its list of requests (`write_iolog`). The files were
-//! written for this test, after shapes that people publish.
+//! Job files of the wild, held against what fio itself does with them: counts of reads and writes, sizes, order,
+//! requests in flight and flushes, of fio's own figures (`--output-format=json`) and its list of requests
+//! (`write_iolog`). The files were written for this test, after shapes that people publish.
 
 use std::collections::HashMap;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -31,8 +31,8 @@ struct Shape {
     depth: Option<f64>,
 }
 
-/// How far shares may differ: fio draws the mix, and of 2,000 requests or more the share lies within 0.04 of its mean in all but
-/// one of a thousand runs.
+/// How far shares may differ: fio draws the mix, and of 2,000 requests or more the share lies within 0.04 of its mean
+/// in all but one of a thousand runs.
 const SHARE_TOLERANCE: f64 = 0.04;
 /// Requests of ours that are counted.
 const COUNTED: u64 = 4000;

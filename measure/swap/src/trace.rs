@@ -1,7 +1,7 @@
 //! The trace of swapping: a text table that people and other programs can make.
 //!
-//! The first line has the version and the size of the swap area, the second the names of the columns, then one event a line in
-//! the order of time:
+//! A comment has the version and the size of the swap area; then comes a table (`brisk_files::table`), one event a line
+//! in the order of time:
 //!
 //! ```text
 //! #brisk-swap-trace 1 area_slots=524288
@@ -22,38 +22,26 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use brisk_files::table::{Layout, Row, Table, TableError, quoted};
 use thiserror::Error;
 
 /// Version of the format.
 const VERSION: &str = "1";
 const FIRST_WORD: &str = "#brisk-swap-trace";
-const COLUMNS: [&str; 5] = ["time_us", "action", "app", "page", "slot"];
+/// Its heading as it is written.
+const HEADING: &str = "time_us,action,app,page,slot";
 /// Apps of one trace: more are a mistake, such as a process id for each launch.
 const APPS_MAX: usize = u16::MAX as usize;
 
 /// Why a text is no trace.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TraceError {
-    /// The first line is another one.
-    #[error("the first line is not '{FIRST_WORD} {VERSION} area_slots=NUMBER'")]
+    /// No line before the heading has version and size.
+    #[error("no line before the heading is '{FIRST_WORD} {VERSION} area_slots=NUMBER'")]
     NoHeader,
-    /// The columns are other ones.
-    #[error("line 2 has other columns than {}", COLUMNS.join(","))]
-    Columns,
-    /// A line that cannot be read.
-    #[error("line {line}: {reason}")]
-    Line {
-        /// Its number, from 1.
-        line: u64,
-        /// What is wrong.
-        reason: String,
-    },
-    /// More apps than a trace may have.
-    #[error("line {line}: more than {APPS_MAX} apps")]
-    TooManyApps {
-        /// The line.
-        line: u64,
-    },
+    /// The table is another one, or a line cannot be read.
+    #[error(transparent)]
+    Table(#[from] TableError),
 }
 
 /// What happened.
@@ -126,69 +114,43 @@ pub struct Trace {
 }
 
 impl Trace {
+    /// Its columns.
+    pub const LAYOUT: Layout = Layout { needed: &["time_us", "action", "app", "page"], optional: &["slot"] };
+
     /// Reads a trace.
     ///
     /// # Errors
-    /// With the number of the line, when the text is no trace, a time runs backwards or a slot lies outside of the area.
+    /// With line and column, when the text is no trace, a time runs backwards or a slot lies outside of the area.
     pub fn parse(text: &str) -> Result<Self, TraceError> {
-        let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
-        let mut trace = Self { area_slots: area_of(first.trim_end())?, ..Self::default() };
-        let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(rest.as_bytes());
+        let (mut table, _) = match Table::begin(text, &[Self::LAYOUT]) {
+            Err(TableError::Empty { .. }) => return Err(TraceError::NoHeader),
+            begun => begun?,
+        };
+        let area_slots = table.comments().iter().find_map(|line| area_of(line)).ok_or(TraceError::NoHeader)?;
+        let mut trace = Self { area_slots, ..Self::default() };
         let mut known: BTreeMap<String, u16> = BTreeMap::new();
-        let mut record = csv::StringRecord::new();
-        let mut begun = false;
-        loop {
-            // The first line was split off.
-            let line = reader.position().line() + 1;
-            match reader.read_record(&mut record) {
-                Ok(false) if begun => return Ok(trace),
-                Ok(false) => return Err(TraceError::Columns),
-                Ok(true) if !begun => {
-                    if !record.iter().map(str::trim).eq(COLUMNS) {
-                        return Err(TraceError::Columns);
-                    }
-                    begun = true;
-                }
-                Ok(true) => {
-                    let event = trace.event(&record, &mut known, line)?;
-                    trace.events.push(event);
-                }
-                Err(error) => return Err(TraceError::Line { line, reason: error.to_string() }),
-            }
+        while let Some(row) = table.next_row()? {
+            let event = trace.event(&row, &mut known)?;
+            trace.events.push(event);
         }
+        Ok(trace)
     }
 
-    fn event(
-        &mut self,
-        record: &csv::StringRecord,
-        known: &mut BTreeMap<String, u16>,
-        line: u64,
-    ) -> Result<Event, TraceError> {
-        let wrong = |reason: String| TraceError::Line { line, reason };
-        if record.len() != COLUMNS.len() {
-            return Err(wrong(format!("{} fields instead of {}", record.len(), COLUMNS.len())));
-        }
-        let field = |index: usize| record.get(index).unwrap_or_default().trim();
-        let number = |index: usize| {
-            let text = field(index);
-            text.parse::<u64>().map_err(|_| wrong(format!("{} is '{text}', which is no whole number", COLUMNS[index])))
-        };
-        let at_us = number(0)?;
+    fn event(&mut self, row: &Row<'_>, known: &mut BTreeMap<String, u16>) -> Result<Event, TableError> {
+        let at_us = row.whole("time_us")?;
         if self.events.last().is_some_and(|last| last.at_us > at_us) {
-            return Err(wrong(format!("the time {at_us} us is before that of the line above")));
+            return Err(row.wrong("time_us", format!("{at_us} us is before the line above")));
         }
-        let word = field(1);
+        let word = row.text("action").to_ascii_lowercase();
         let found = Action::ALL.iter().find(|(_, name)| *name == word);
         let words = || Action::ALL.map(|(_, name)| name).join(", ");
-        let (action, _) = *found.ok_or_else(|| wrong(format!("the action '{word}' is none of {}", words())))?;
-        let name = field(2);
-        if name.is_empty() {
-            return Err(wrong("the app has no name".to_owned()));
-        }
+        let (action, _) = *found.ok_or_else(|| row.wrong("action", format!("'{word}' is none of {}", words())))?;
+        let name = row.filled("app")?;
         let app = match known.get(name) {
             Some(&app) => app,
             None => {
-                let app = u16::try_from(self.apps.len()).map_err(|_| TraceError::TooManyApps { line })?;
+                let too_many = |_| row.wrong("app", format!("more than {APPS_MAX} apps"));
+                let app = u16::try_from(self.apps.len()).map_err(too_many)?;
                 self.apps.push(name.to_owned());
                 known.insert(name.to_owned(), app);
                 app
@@ -196,14 +158,12 @@ impl Trace {
         };
         let (mut page, mut slot) = (0, None);
         if action.is_of_page() {
-            page = number(3)?;
-            if !field(4).is_empty() {
+            page = row.whole("page")?;
+            if !row.text("slot").is_empty() {
+                let at = row.whole("slot")?;
                 let area_slots = self.area_slots;
-                let at = u32::try_from(number(4)?).ok().filter(|&at| at < area_slots);
-                slot =
-                    Some(at.ok_or_else(|| {
-                        wrong(format!("slot {} is outside of the area of {area_slots} slots", field(4)))
-                    })?);
+                let outside = || row.wrong("slot", format!("{at} is outside of the area of {area_slots} slots"));
+                slot = Some(u32::try_from(at).ok().filter(|at| *at < area_slots).ok_or_else(outside)?);
             }
         }
         Ok(Event { at_us, action, app, page, slot })
@@ -212,16 +172,11 @@ impl Trace {
     /// The trace as text.
     #[must_use]
     pub fn to_text(&self) -> String {
-        let mut text = format!("{FIRST_WORD} {VERSION} area_slots={}\n{}\n", self.area_slots, COLUMNS.join(","));
+        let mut text = format!("{FIRST_WORD} {VERSION} area_slots={}\n{HEADING}\n", self.area_slots);
         for event in &self.events {
             let app = self.apps.get(usize::from(event.app)).map_or("", String::as_str);
-            // Names with commas or quotes; writing to a string cannot fail.
-            let app = if app.contains([',', '"', '\n']) {
-                format!("\"{}\"", app.replace('"', "\"\""))
-            } else {
-                app.to_owned()
-            };
-            let _ = write!(text, "{},{},{app},", event.at_us, event.action.word());
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{},{},{},", event.at_us, event.action.word(), quoted(app));
             if event.action.is_of_page() {
                 let _ = write!(text, "{}", event.page);
             }
@@ -235,13 +190,14 @@ impl Trace {
     }
 }
 
-fn area_of(first: &str) -> Result<u32, TraceError> {
-    let mut words = first.split_whitespace();
+/// The size of the swap area in the line that has the version, too.
+fn area_of(line: &str) -> Option<u32> {
+    let mut words = line.split_whitespace();
     if (words.next(), words.next()) != (Some(FIRST_WORD), Some(VERSION)) {
-        return Err(TraceError::NoHeader);
+        return None;
     }
     let area = words.next().and_then(|word| word.strip_prefix("area_slots=")).and_then(|number| number.parse().ok());
-    area.filter(|&slots| slots > 0).ok_or(TraceError::NoHeader)
+    area.filter(|&slots| slots > 0)
 }
 
 #[cfg(test)]
@@ -252,27 +208,46 @@ mod tests {
     const HEAD: &str = "#brisk-swap-trace 1 area_slots=100\ntime_us,action,app,page,slot\n";
 
     #[test]
-    fn what_is_wrong_is_named_with_its_line() {
+    fn what_is_wrong_is_named_with_its_line_and_column() {
         let wrong = |line: &str| Trace::parse(&format!("{HEAD}0,front,a,,\n{line}\n")).expect_err(line).to_string();
-        assert_eq!(wrong("5,in,a,x,"), "line 4: page is 'x', which is no whole number");
+        assert_eq!(wrong("5,in,a,x,"), "line 4, column page: 'x' is no whole number");
         assert_eq!(
             wrong("5,look,a,1,"),
-            "line 4: the action 'look' is none of front, ready, out, in, ahead, held, free"
+            "line 4, column action: 'look' is none of front, ready, out, in, ahead, held, free"
         );
-        assert_eq!(wrong("5,in,a,1,100"), "line 4: slot 100 is outside of the area of 100 slots");
-        assert_eq!(wrong("5,in,a"), "line 4: 3 fields instead of 5");
-        assert_eq!(wrong("5,in,,1,"), "line 4: the app has no name");
-        assert_eq!(wrong("-5,in,a,1,"), "line 4: time_us is '-5', which is no whole number");
+        assert_eq!(wrong("5,in,a,1,100"), "line 4, column slot: 100 is outside of the area of 100 slots");
+        assert_eq!(wrong("5,in,a"), "line 4, column page: '' is no whole number");
+        assert_eq!(wrong("5,in,,1,"), "line 4, column app: it is empty");
+        assert_eq!(wrong("-5,in,a,1,"), "line 4, column time_us: '-5' is no whole number");
         let backwards = Trace::parse(&format!("{HEAD}7,front,a,,\n6,ready,a,,\n")).expect_err("backwards").to_string();
-        assert_eq!(backwards, "line 4: the time 6 us is before that of the line above");
+        assert_eq!(backwards, "line 4, column time_us: 6 us is before the line above");
+    }
+
+    #[test]
+    fn each_form_of_the_table_is_the_same_trace() {
+        let plain =
+            Trace::parse(&format!("{HEAD}0,front,a,,\n5,out,a,1,2\n90,in,a,1,2\n100,ready,a,,\n")).expect("a trace");
+        assert_eq!((plain.area_slots, plain.events.len()), (100, 4));
+        for text in [
+            "\u{feff}#brisk-swap-trace 1 area_slots=100\r\ntime_us,action,app,page,slot\r\n0,front,a,,\r\n5,out,a,1,2\r\n\
+             90,in,a,1,2\r\n100,ready,a,,\r\n",
+            "# of a phone\n\n#brisk-swap-trace 1 area_slots=100\nApp; Slot; Page; Action; Time_us\na;;;front;0\n\
+             a;2;1;OUT;5\n\n#x\na;2.0;1.0;in;90\na;;;ready;100\n",
+            "#brisk-swap-trace 1 area_slots=100\n\"time_us\", \"action\", \"app\", \"page\", \"slot\"\n0, \"front\", a\n\
+             5, out, a, 1, 2\n90, in, a, 1, 2\n100, ready, \"a\"\n",
+        ] {
+            assert_eq!(Trace::parse(text).unwrap_or_else(|error| panic!("{text:?}: {error}")), plain);
+        }
     }
 
     #[test]
     fn another_file_is_no_trace() {
-        for text in ["", "time_us\n", "#brisk-swap-trace 2 area_slots=5\n", "#brisk-swap-trace 1 area_slots=0\n"] {
-            assert_eq!(Trace::parse(text), Err(TraceError::NoHeader), "{text}");
+        for text in ["", &HEAD.replace(" 1 ", " 2 "), &HEAD.replace("=100", "=0"), HEAD.trim_start_matches('#')] {
+            let error = Trace::parse(text).expect_err(text);
+            assert!(matches!(&error, TraceError::NoHeader | TraceError::Table(TableError::Missing { .. })), "{error}");
         }
-        assert_eq!(Trace::parse("#brisk-swap-trace 1 area_slots=5\na,b\n"), Err(TraceError::Columns));
+        let said = Trace::parse("#brisk-swap-trace 1 area_slots=5\na,b\n").expect_err("other columns").to_string();
+        assert!(said.starts_with("line 2 names no column 'time_us': it has a, b"), "{said}");
     }
 
     fn events() -> impl Strategy<Value = Vec<Event>> {

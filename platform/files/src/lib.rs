@@ -1,4 +1,4 @@
-//! Files that a user names: read up to a limit, and replaced as a whole.
+//! Files that a user names: read up to a limit, and replaced as a whole; and the reader of tables ([`table`]).
 //!
 //! Every command takes names of files, and a name may be mistyped: a device without end, a FIFO without a writer, an
 //! image of a disk. Every result replaces an earlier one, and a disk may be full. The rules for both are here, once.
@@ -14,6 +14,7 @@
 mod attributes;
 mod read;
 mod replace;
+pub mod table;
 
 pub use read::{Error, TEXT_BYTES_MAX, open, read, read_stream, read_text};
 pub use replace::{InPlace, Replacement, check_directory, replace};

@@ -43,16 +43,32 @@ pub enum Error {
         limit_bytes: u64,
     },
     /// Its bytes are not UTF-8.
-    #[error("{} is not a text: byte {at} is not UTF-8", .path.display())]
+    #[error("{} is not a text: byte {at} (line {line}) is not UTF-8", .path.display())]
     NotText {
         /// The file.
         path: PathBuf,
         /// Position of the first wrong byte, the first is 0.
         at: usize,
+        /// Its line, the first is 1.
+        line: usize,
+    },
+    /// It is packed in a way that is not read.
+    #[error("{} is packed: give what `{by}` unpacks, as in <({by} FILE)", .path.display())]
+    Packed {
+        /// The file.
+        path: PathBuf,
+        /// The program that unpacks it.
+        by: &'static str,
     },
 }
 
 impl Error {
+    /// That byte `at` of `bytes` is not UTF-8.
+    pub(crate) fn not_text(path: &Path, bytes: &[u8], at: usize) -> Self {
+        let line = 1 + bytes.iter().take(at).filter(|byte| **byte == b'\n').count();
+        Self::NotText { path: path.to_owned(), at, line }
+    }
+
     /// Whether there is no such file.
     #[must_use]
     pub fn is_missing(&self) -> bool {
@@ -117,8 +133,7 @@ pub fn read(path: &Path, limit_bytes: u64) -> Result<Vec<u8>, Error> {
 /// As [`read`], and [`Error::NotText`].
 pub fn read_text(path: &Path, limit_bytes: u64) -> Result<String, Error> {
     let bytes = read(path, limit_bytes)?;
-    String::from_utf8(bytes)
-        .map_err(|error| Error::NotText { path: path.to_owned(), at: error.utf8_error().valid_up_to() })
+    String::from_utf8(bytes).map_err(|error| Error::not_text(path, error.as_bytes(), error.utf8_error().valid_up_to()))
 }
 
 /// All bytes of `input`, such as standard input, when these are at most `limit_bytes`; `path` is its name in messages.

@@ -10,6 +10,9 @@ use std::process::ExitCode;
 use brisk_command::json::{Document, Json};
 use brisk_daemon::control::protocol::Status;
 use brisk_daemon::control::{Client, ClientError, SOCKET};
+use clap::ValueEnum;
+
+use crate::export::openmetrics::Dialect;
 
 pub(crate) use saved::lines as saved_lines;
 pub(crate) use view::{age, moment, setting_lines};
@@ -18,7 +21,8 @@ const AFTER_HELP: &str = "\
 Examples:
   brisk status
   brisk status --json
-  brisk status --metrics           # OpenMetrics text, for a textfile collector
+  brisk status --metrics           # OpenMetrics text
+  brisk status --metrics=prometheus --output /var/lib/prometheus/node-exporter/brisk.prom   # for a textfile collector
 
 Exit codes: 0 the daemon runs and nothing is wrong, 1 it runs and lacks something or could not do something, 2 it does not \
 run, or does not answer.";
@@ -31,9 +35,30 @@ pub(crate) struct Args {
     socket: Socket,
     #[command(flatten)]
     json: Json,
-    /// Print counters and levels as OpenMetrics text
-    #[arg(long, conflicts_with = "json")]
-    metrics: bool,
+    /// Print counters and levels as metrics: openmetrics, or prometheus for the textfile collector of node_exporter
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        value_enum,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "openmetrics",
+        conflicts_with = "json"
+    )]
+    metrics: Option<Format>,
+    /// Write the metrics into FILE, which is replaced as a whole; when the daemon does not run, they say that (brisk_up
+    /// 0)
+    #[arg(long, value_name = "FILE", requires = "metrics")]
+    output: Option<PathBuf>,
+}
+
+/// A text format of metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// OpenMetrics 1.0
+    Openmetrics,
+    /// The text format of Prometheus, version 0.0.4
+    Prometheus,
 }
 
 /// Where the daemon is found.
@@ -63,9 +88,21 @@ impl Socket {
 
 /// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let status = args.socket.status()?;
-    if args.metrics {
-        crate::print_exactly(&metrics::text(&status)?)?;
+    let dialect = args.metrics.map(|format| match format {
+        Format::Openmetrics => Dialect::Openmetrics,
+        Format::Prometheus => Dialect::Prometheus,
+    });
+    let put = |text: &str| match &args.output {
+        Some(file) if file.as_os_str() != "-" => brisk_command::output::replace(file, text.as_bytes()),
+        _ => crate::print_exactly(text),
+    };
+    let status = args.socket.status();
+    if let (Err(_), Some(dialect), Some(_)) = (&status, dialect, &args.output) {
+        put(&metrics::of_none(dialect)?)?;
+    }
+    let status = status?;
+    if let Some(dialect) = dialect {
+        put(&metrics::text(&status, dialect)?)?;
     } else {
         args.json.show(&Document::new("status", &status), || view::text(&status))?;
     }

@@ -107,6 +107,7 @@ const RULES: &[Rule] = &[
         folder: "measure/memory",
         brisk: &[
             "brisk-core",
+            "brisk-files",
             "brisk-sense",
             "brisk-act",
             "brisk-child",
@@ -134,8 +135,8 @@ const RULES: &[Rule] = &[
     },
     Rule {
         folder: "measure/swap",
-        brisk: &["brisk-flash"],
-        others: Some(&["csv", "rand", "rand_chacha", "serde", "thiserror"]),
+        brisk: &["brisk-files", "brisk-flash"],
+        others: Some(&["rand", "rand_chacha", "serde", "thiserror"]),
     },
     Rule {
         folder: "measure/swap-io",

@@ -129,7 +129,7 @@ fn a_record_is_shown_and_exported_as_it_was_seen() {
     assert_eq!(values[..values.len() - 1], in_table);
     assert_eq!(values.last(), Some(&0.0), "the last interval ends");
     let metrics = done(&["export", &record, "--format", "openmetrics", "--output", "-"]);
-    let shares = metrics.lines().filter_map(|line| line.strip_prefix("brisk_cpu_busy_ratio "));
+    let shares = metrics.lines().filter_map(|line| line.strip_prefix("brisk_cpu_busy_ratio{session=\"1\"} "));
     let shares: Vec<f64> =
         shares.map(|line| line.split(' ').next().expect("a value").parse().expect("a number")).collect();
     let as_shares: Vec<f64> = in_table.iter().map(|percent| percent / 100.0).collect();

@@ -4,9 +4,10 @@
 //! has those of the laboratory (emulated devices, phones, launches, suites, kernel lab), and `brisk` hands over to it.
 //! Therefore the arguments of the laboratory's subcommands stand here ([`lab`]): `brisk` completes, documents and checks them
 //! without linking the laboratory, and `brisk-lab` runs them. Here is also what all measuring subcommands share:
-//! options and manners of the terminal ([`terminal`]), questions ([`confirm`]), outputs ([`output`], [`json`]), durations ([`duration`]), defaults
-//! of measurements ([`defaults`]), the session around a measurement ([`session`]) and the arguments of `brisk profile` ([`profile`]) and
-//! of `brisk swap setup` ([`swap_setup`]), which stand among those of the laboratory.
+//! options and manners of the terminal ([`terminal`]), questions ([`confirm`]), outputs ([`output`], [`json`]), durations
+//! ([`duration`]), defaults of measurements ([`defaults`]), tables that are read ([`tables`]), the session around a
+//! measurement ([`session`]) and the arguments of `brisk profile` ([`profile`]) and of `brisk swap setup`
+//! ([`swap_setup`]), which stand among those of the laboratory.
 
 pub mod confirm;
 pub mod defaults;
@@ -18,6 +19,7 @@ pub mod profile;
 pub mod session;
 pub mod signals;
 pub mod swap_setup;
+pub mod tables;
 pub mod terminal;
 
 use std::io::{ErrorKind, Write};

@@ -14,7 +14,7 @@ use brisk_smartstorage::Model;
 use clap::ValueEnum;
 
 use crate::output::Outputs;
-use crate::{duration, size};
+use crate::{duration, size, tables};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -62,8 +62,8 @@ pub struct Args {
     /// Speak to the host of the virtual machine
     #[arg(long, hide = true)]
     pub in_guest: bool,
-    /// More workloads: a job file of fio (rw, rwmixread, bs, iodepth, rate_iops), or a recording FILE.csv with the columns
-    /// time_s, rw, offset_bytes, size_bytes
+    /// More workloads: a job file of fio, of which each option is honoured, named as without effect, or refused; or a
+    /// recording, a table with the columns time_s, rw, offset_bytes, size_bytes; - is standard input
     #[arg(long, value_name = "FILE")]
     pub workloads: Vec<PathBuf>,
     /// Measure workloads that no profile holds, and report how well the profile chooses for them; the profile does not change
@@ -125,10 +125,11 @@ pub fn options(args: &Args, path: PathBuf) -> anyhow::Result<Options> {
     let mut workloads = if args.held_out { workload::held_out() } else { workload::reference() };
     workloads.extend(workload::drawn(args.seed, args.drawn));
     for file in &args.workloads {
-        let is_recording = file.extension().is_some_and(|ending| ending == "csv");
-        let limit_bytes = if is_recording { recording::FILE_BYTES_MAX } else { brisk_files::TEXT_BYTES_MAX };
-        let text = brisk_files::read_text(file, limit_bytes)?;
+        let text = brisk_files::table::read(file, recording::FILE_BYTES_MAX)?;
+        // By its content, as standard input and pipes have no ending; by that where there is no content to tell.
+        let is_recording = recording::is_table(&text) || file.extension().is_some_and(|ending| ending == "csv");
         let of_file = if is_recording {
+            tables::note_ignored(file, &text, &[recording::LAYOUT]);
             vec![recording::parse(file, &text, args.cell)?]
         } else {
             let jobs = fio::read(file, &text)?;

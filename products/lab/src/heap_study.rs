@@ -1,21 +1,19 @@
 //! `brisk study heap`: how well memory needs are predicted, and what thresholds cover, from a table of recorded runs.
 
-use std::io::Read as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use brisk_bench::environment::Run;
 use brisk_bench::place::Place;
 use brisk_command::lab::heap_study::Args;
 use brisk_command::session::Session;
-use brisk_core::units::format_bytes;
+use brisk_command::tables;
 use brisk_memory::heap::{self, Table};
 use brisk_results::{Document, HeapStudyReport, HeapTable, Warning};
 
-/// Largest file that is read, and what it may unpack to: some million samples.
-const FILE_BYTES_MAX: u64 = 64 << 20;
+/// Largest text that is read: some million samples.
 const TEXT_BYTES_MAX: u64 = 256 << 20;
 /// Runs of an app in the dissertation.
 const RUNS: u64 = 11;
@@ -25,9 +23,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     args.outputs.check(&args.traces)?;
     let table = read(&args.traces)?;
     let session = Session::begin()?;
-    let dir = args.traces.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let sense = session.sense();
-    let mut head = Run::begin(&sense, &Place::find(&sense, dir, false)?, 0)?;
+    // The machine has no part in what was recorded, and a pipe lies nowhere.
+    let mut head = Run::begin(&sense, &Place::find(&sense, Path::new("."), false)?, 0)?;
     let interval_s = args.interval.map(|interval| interval.as_secs_f64());
     let found = heap::evaluate(&table, interval_s, &mut |done, app| {
         session.show(done, app);
@@ -37,9 +35,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let Some(found) = found else { return Ok(session.was_stopped()) };
     if found.apps.is_empty() {
         bail!(
-            "no run in {} has as many as five values, {} s apart: give a shorter --interval, or record longer runs",
+            "no run in {} has as many as five values, {} s apart: it has {} of {}; give a shorter --interval, or record \
+             longer runs, such as a snapshot of dumpsys meminfo every second",
             args.traces.display(),
-            found.interval_s
+            found.interval_s,
+            counted(table.traces.iter().map(|trace| trace.samples.len()).sum::<usize>(), "sample"),
+            named(&table.traces.iter().map(|trace| trace.app.as_str()).collect::<Vec<_>>()),
         );
     }
     let few: Vec<&str> = found.apps.iter().filter(|app| app.runs < RUNS).map(|app| app.app.as_str()).collect();
@@ -62,7 +63,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let report = HeapStudyReport {
         header,
         table: HeapTable {
-            name: args.traces.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            name: tables::name(&args.traces),
             columns: table.form.name().to_owned(),
             sampled_s: table.sampled_s().unwrap_or(0.0),
             interval_s: found.interval_s,
@@ -77,6 +78,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// A number and its noun.
+fn counted(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
 /// The first names, and how many there are more.
 fn named(names: &[&str]) -> String {
     const SHOWN: usize = 5;
@@ -85,21 +91,7 @@ fn named(names: &[&str]) -> String {
     if more == 0 { shown } else { format!("{shown} and {more} more") }
 }
 
-/// Reads a table, packed by gzip or not.
+/// Reads a table.
 fn read(file: &Path) -> anyhow::Result<Table> {
-    let bytes = brisk_files::read(file, FILE_BYTES_MAX)?;
-    let bytes = if bytes.starts_with(&[0x1f, 0x8b]) {
-        let failed = || format!("cannot unpack {}", file.display());
-        let mut text = Vec::new();
-        let unpacked = flate2::read::MultiGzDecoder::new(&bytes[..]);
-        unpacked.take(TEXT_BYTES_MAX + 1).read_to_end(&mut text).with_context(failed)?;
-        if text.len() as u64 > TEXT_BYTES_MAX {
-            bail!("{} unpacks to more than {}: cut it", file.display(), format_bytes(TEXT_BYTES_MAX));
-        }
-        text
-    } else {
-        bytes
-    };
-    let text = String::from_utf8(bytes).with_context(|| format!("{} is no text", file.display()))?;
-    Table::parse(&text).with_context(|| format!("{} is no table of memory over time", file.display()))
+    tables::read(file, "a table of memory over time", TEXT_BYTES_MAX, &Table::LAYOUTS, Table::parse)
 }

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use brisk_command::lab::predict::{Args, Command, Eval, PredictorName};
 use brisk_command::session::Session;
+use brisk_command::tables;
 use brisk_memory::day::UsageTrace;
 use brisk_memory::prediction::{Choice, ContextTrace, PREDICTED_APPS, Replayed, Scored, score};
 use brisk_results::{Document, PredictionReport, PredictionTrace, PredictionWay};
@@ -29,7 +30,7 @@ fn eval(args: &Eval) -> anyhow::Result<ExitCode> {
         bail!("--mode names {} twice: name each predictor once", twice.name());
     }
     let session = Session::begin()?;
-    let head = swap::begin(&session.sense(), &args.trace)?;
+    let head = swap::begin(&session.sense())?;
     let trace = usage_trace::read(&args.trace)?;
     let context = args.context.as_deref().map(context).transpose()?;
     let choice = chosen(args, &trace)?;
@@ -49,12 +50,11 @@ fn eval(args: &Eval) -> anyhow::Result<ExitCode> {
         results.push(result);
     }
     session.clear();
-    let name = |file: &Path| file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let report = PredictionReport {
         header: swap::end(head),
         trace: PredictionTrace {
-            name: name(&args.trace),
-            context: args.context.as_deref().map(name),
+            name: tables::name(&args.trace),
+            context: args.context.as_deref().map(tables::name),
             context_events: users.iter().map(Replayed::context_events).sum(),
             joined_rows: users.iter().map(|user| user.joined_rows).sum(),
             users_with_offset: users.iter().filter(|user| user.has_offset()).count() as u64,
@@ -76,8 +76,8 @@ fn predictor(name: PredictorName) -> Scored {
 }
 
 fn context(file: &Path) -> anyhow::Result<ContextTrace> {
-    let text = usage_trace::text(file)?;
-    ContextTrace::parse(&text).with_context(|| format!("{} is no table of context events", file.display()))
+    let what = "a table of context events";
+    tables::read(file, what, usage_trace::TEXT_BYTES_MAX, &[ContextTrace::LAYOUT], ContextTrace::parse)
 }
 
 /// How users are read; each that is named has to be in the trace.

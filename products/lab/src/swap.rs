@@ -16,6 +16,7 @@ use brisk_command::duration;
 use brisk_command::lab::swap::{Args, Command, Generate, PolicyName, Replay, Show, SwapInName};
 use brisk_command::output::replace;
 use brisk_command::session::Session;
+use brisk_command::tables;
 use brisk_command::terminal::remark;
 use brisk_core::stats::Summary;
 use brisk_flash::PAGE_BYTES;
@@ -68,7 +69,7 @@ fn generate(args: &Generate) -> anyhow::Result<ExitCode> {
 fn show(args: &Show) -> anyhow::Result<ExitCode> {
     args.outputs.check(&args.trace)?;
     let session = Session::begin()?;
-    let run = begin(&session.sense(), &args.trace)?;
+    let run = begin(&session.sense())?;
     let trace = read(&args.trace)?;
     let last_us = trace.events.last().map_or(0, |event| event.at_us);
     let found = layout(&trace, (last_us / u64::from(args.intervals)).max(1));
@@ -117,7 +118,7 @@ fn replay(args: &Replay) -> anyhow::Result<ExitCode> {
     let sense = session.sense();
     let mut run = match &args.on {
         Some(device) => Run::begin(&sense, &Place::find(&sense, device, args.destroy_data)?, 0)?,
-        None => begin(&sense, &args.traces[0])?,
+        None => begin(&sense)?,
     };
     let pause_us = args.pause_max.map(|pause| u64::try_from(pause.as_micros()).unwrap_or(u64::MAX));
     let traces = args.traces.iter().map(|file| {
@@ -183,9 +184,8 @@ fn replay(args: &Replay) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) fn begin(sense: &Sense, file: &Path) -> anyhow::Result<Run> {
-    let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    Ok(Run::begin(sense, &Place::find(sense, dir, false)?, 0)?)
+pub(crate) fn begin(sense: &Sense) -> anyhow::Result<Run> {
+    Ok(Run::begin(sense, &Place::find(sense, Path::new("."), false)?, 0)?)
 }
 
 /// The head: the disk that the trace lies on has no part in it.
@@ -218,8 +218,7 @@ fn settings(policy: PolicyName, swap_in: SwapInName, page_cluster: u32) -> Setti
 }
 
 fn read(file: &Path) -> anyhow::Result<Trace> {
-    let text = brisk_files::read_text(file, TRACE_BYTES_MAX)?;
-    Trace::parse(&text).with_context(|| format!("{} is not a trace of swapping", file.display()))
+    tables::read(file, "a trace of swapping", TRACE_BYTES_MAX, &[Trace::LAYOUT], Trace::parse)
 }
 
 /// The map of a trace, which is as large for an hour as for a minute.
@@ -250,7 +249,7 @@ fn facts(file: &Path, trace: &Trace) -> SwapTrace {
     let count = |action: Action| trace.events.iter().filter(|event| event.action == action).count() as u64;
     let at_s = |event: Option<&brisk_swap::Event>| event.map_or(0.0, |event| event.at_us as f64 / 1e6);
     SwapTrace {
-        name: file.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        name: tables::name(file),
         area_bytes: u64::from(trace.area_slots) * PAGE_BYTES,
         apps: trace.apps.len() as u64,
         launches: count(Action::Front),

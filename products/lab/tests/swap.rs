@@ -72,9 +72,9 @@ fn bad_input_is_named() {
     let cases: &[(&[&str], &str)] = &[
         (&["replay", "absent"], "cannot read absent"),
         (&["replay", "/dev/zero"], "/dev/zero is a character device"),
-        (&["replay", "empty"], "the first line is not '#brisk-swap-trace"),
+        (&["replay", "empty"], "no line before the heading is '#brisk-swap-trace"),
         (&["replay", "other.csv"], "other.csv is not a trace of swapping"),
-        (&["replay", "back"], "line 4: the time 4 us is before"),
+        (&["replay", "back"], "line 4, column time_us: 4 us is before"),
         (&["replay", "noslots", "--preset", "nexus5"], "there is no preset 'nexus5'"),
         (&["replay", "noslots", "--policy", "fifo"], "mars"),
         (&["replay", "noslots", "--page-cluster", "9"], "0..=8"),

@@ -1,6 +1,7 @@
 //! The usage trace: which app was in front of which user, and when.
 //!
-//! A text table (CSV), one line for each app that was brought to the foreground, in the order of time for each user:
+//! A table (`brisk_files::table`), one line for each app that was brought to the foreground, in the order of time for
+//! each user:
 //!
 //! ```text
 //! user_id,timestamp,app,duration_s
@@ -13,31 +14,20 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
+use brisk_files::table::{Layout, Row, Table, TableError, quoted};
 use thiserror::Error;
 
-const COLUMNS: [&str; 4] = ["user_id", "timestamp", "app", "duration_s"];
 /// Largest number of seconds that a time or a duration may have: the year 5138.
 const SECONDS_MAX: f64 = 1e11;
 
 /// Why a text is no usage trace.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum UsageError {
-    /// The columns are other ones.
-    #[error("line 1 has the columns '{found}' instead of {}", COLUMNS.join(","))]
-    Columns {
-        /// The first line.
-        found: String,
-    },
-    /// A line that cannot be read.
-    #[error("line {line}: {reason}")]
-    Line {
-        /// Its number, from 1.
-        line: u64,
-        /// What is wrong.
-        reason: String,
-    },
+    /// The table is another one, or a line cannot be read.
+    #[error(transparent)]
+    Table(#[from] TableError),
     /// No line but the first.
-    #[error("it has no sessions: line 1 names the columns, and nothing follows")]
+    #[error("it has no sessions: nothing follows the names of the columns")]
     Empty,
     /// No such user.
     #[error("there is no user '{user}': it has {}", known.join(", "))]
@@ -83,55 +73,28 @@ pub struct UsageTrace {
 }
 
 impl UsageTrace {
+    /// Its columns.
+    pub const LAYOUT: Layout = Layout { needed: &["user_id", "timestamp", "app", "duration_s"], optional: &[] };
+
     /// Reads a trace.
     ///
     /// # Errors
-    /// With the number of the line, when the text is no trace, or the time of a user runs backwards.
+    /// With line and column, when the text is no trace, or the time of a user runs backwards.
     pub fn parse(text: &str) -> Result<Self, UsageError> {
-        let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
-        let mut record = csv::StringRecord::new();
+        let (mut table, _) = Table::begin(text, &[Self::LAYOUT])?;
         let mut trace = Self::default();
         let mut known: HashMap<String, usize> = HashMap::new();
-        let mut is_first = true;
-        loop {
-            let begin = reader.position().byte();
-            let line = || line_of(text, begin);
-            match reader.read_record(&mut record) {
-                Ok(true) if is_first => {
-                    if !record.iter().map(str::trim).eq(COLUMNS) {
-                        return Err(UsageError::Columns { found: shortened(record.iter()) });
-                    }
-                    is_first = false;
-                }
-                Ok(true) => {
-                    let added = trace.add(&record, &mut known);
-                    added.map_err(|reason| UsageError::Line { line: line(), reason })?;
-                }
-                Ok(false) if is_first => return Err(UsageError::Columns { found: String::new() }),
-                Ok(false) if trace.users.is_empty() => return Err(UsageError::Empty),
-                Ok(false) => return Ok(trace),
-                Err(error) => return Err(UsageError::Line { line: line(), reason: error.to_string() }),
-            }
+        while let Some(row) = table.next_row()? {
+            trace.add(&row, &mut known)?;
         }
+        if trace.users.is_empty() { Err(UsageError::Empty) } else { Ok(trace) }
     }
 
-    fn add(&mut self, record: &csv::StringRecord, known: &mut HashMap<String, usize>) -> Result<(), String> {
-        if record.len() != COLUMNS.len() {
-            return Err(format!("{} fields instead of {} ({})", record.len(), COLUMNS.len(), COLUMNS.join(",")));
-        }
-        let field = |index: usize| record.get(index).unwrap_or_default().trim();
-        let milliseconds = |index: usize| {
-            let text = field(index);
-            let seconds = text.parse::<f64>().ok().filter(|seconds| (0.0..=SECONDS_MAX).contains(seconds));
-            let wrong = || format!("{} is '{text}', which is no number of seconds from 0 to 1e11", COLUMNS[index]);
-            seconds.map(|seconds| (seconds * 1e3).round() as u64).ok_or_else(wrong)
-        };
-        let named = |index: usize| match field(index) {
-            "" => Err(format!("{} is empty", COLUMNS[index])),
-            name => Ok(name.to_owned()),
-        };
-        let (user, app) = (named(0)?, named(2)?);
-        let session = Session { at_ms: milliseconds(1)?, app, front_ms: milliseconds(3)? };
+    fn add(&mut self, row: &Row<'_>, known: &mut HashMap<String, usize>) -> Result<(), TableError> {
+        let milliseconds =
+            |column| Ok::<u64, TableError>((row.number(column, 0.0..=SECONDS_MAX)? * 1e3).round() as u64);
+        let (user, app) = (row.filled("user_id")?.to_owned(), row.filled("app")?.to_owned());
+        let session = Session { at_ms: milliseconds("timestamp")?, app, front_ms: milliseconds("duration_s")? };
         let index = *known.entry(user).or_insert_with_key(|user| {
             self.users.push(UserTrace { user: user.clone(), sessions: Vec::new() });
             self.users.len() - 1
@@ -139,7 +102,8 @@ impl UsageTrace {
         let of_user = &mut self.users[index];
         if let Some(last) = of_user.sessions.last().filter(|last| last.at_ms > session.at_ms) {
             let [now, before] = [session.at_ms, last.at_ms].map(seconds);
-            return Err(format!("the time {now} of {} is before that of the line above, {before}", of_user.user));
+            let why = format!("{now} of {} is before the line above, {before}", of_user.user);
+            return Err(row.wrong("timestamp", why));
         }
         of_user.sessions.push(session);
         Ok(())
@@ -165,14 +129,7 @@ impl UsageTrace {
     /// The trace as text.
     #[must_use]
     pub fn to_text(&self) -> String {
-        let quoted = |name: &str| {
-            if name.contains([',', '"', '\n', '\r']) {
-                format!("\"{}\"", name.replace('"', "\"\""))
-            } else {
-                name.to_owned()
-            }
-        };
-        let mut text = COLUMNS.join(",") + "\n";
+        let mut text = Self::LAYOUT.needed.join(",") + "\n";
         for (user, session) in self.users.iter().flat_map(|one| one.sessions.iter().map(move |s| (&one.user, s))) {
             let [at, front] = [session.at_ms, session.front_ms].map(seconds);
             // Writing to a string cannot fail.
@@ -182,26 +139,9 @@ impl UsageTrace {
     }
 }
 
-/// Number of the line in which the record begins that the reader finds from byte `begin` on: it skips empty lines.
-fn line_of(text: &str, begin: u64) -> u64 {
-    let bytes = text.as_bytes();
-    let begin = usize::try_from(begin).unwrap_or(usize::MAX).min(bytes.len());
-    let skipped = bytes[begin..].iter().take_while(|byte| matches!(byte, b'\n' | b'\r')).count();
-    1 + bytes[..begin + skipped].iter().filter(|byte| **byte == b'\n').count() as u64
-}
-
 /// Milliseconds as seconds, with decimals where they are needed.
 fn seconds(ms: u64) -> String {
     if ms.is_multiple_of(1000) { (ms / 1000).to_string() } else { format!("{}.{:03}", ms / 1000, ms % 1000) }
-}
-
-/// Fields as a line of at most 80 characters.
-fn shortened<'a>(fields: impl Iterator<Item = &'a str>) -> String {
-    let line = fields.collect::<Vec<_>>().join(",");
-    match line.char_indices().nth(80) {
-        Some((at, _)) => format!("{}...", &line[..at]),
-        None => line,
-    }
 }
 
 #[cfg(test)]
@@ -217,23 +157,20 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named_with_its_line() {
-        assert_eq!(wrong("u,5,a,1\nu,6,b\n"), "line 3: 3 fields instead of 4 (user_id,timestamp,app,duration_s)");
-        assert_eq!(wrong("u,soon,a,1\n"), "line 2: timestamp is 'soon', which is no number of seconds from 0 to 1e11");
-        assert_eq!(wrong("u,nan,a,1\n"), "line 2: timestamp is 'nan', which is no number of seconds from 0 to 1e11");
-        assert_eq!(wrong("u,5,a,-1\n"), "line 2: duration_s is '-1', which is no number of seconds from 0 to 1e11");
-        assert_eq!(wrong("u,5,,1\n"), "line 2: app is empty");
-        assert_eq!(wrong(",5,a,1\n"), "line 2: user_id is empty");
+        assert_eq!(wrong("u,5,a,1\nu,6,b\n"), "line 3, column duration_s: '' is no number from 0 to 1e11");
+        assert_eq!(wrong("u,soon,a,1\n"), "line 2, column timestamp: 'soon' is no number from 0 to 1e11");
+        assert_eq!(wrong("u,nan,a,1\n"), "line 2, column timestamp: 'nan' is no number from 0 to 1e11");
+        assert_eq!(wrong("u,5,a,-1\n"), "line 2, column duration_s: '-1' is no number from 0 to 1e11");
+        assert_eq!(wrong("u,5,,1\n"), "line 2, column app: it is empty");
+        assert_eq!(wrong(",5,a,1\n"), "line 2, column user_id: it is empty");
         // An empty line counts.
-        assert_eq!(
-            wrong("u,5,a,1\n\nu,x,a,1\n"),
-            "line 4: timestamp is 'x', which is no number of seconds from 0 to 1e11"
-        );
-        assert_eq!(wrong(""), "it has no sessions: line 1 names the columns, and nothing follows");
+        assert_eq!(wrong("u,5,a,1\n\nu,x,a,1\n"), "line 4, column timestamp: 'x' is no number from 0 to 1e11");
+        assert_eq!(wrong(""), "it has no sessions: nothing follows the names of the columns");
     }
 
     #[test]
     fn a_time_that_runs_backwards_is_refused_for_each_user() {
-        assert_eq!(wrong("u,7,a,1\nu,6.5,b,1\n"), "line 3: the time 6.500 of u is before that of the line above, 7");
+        assert_eq!(wrong("u,7,a,1\nu,6.5,b,1\n"), "line 3, column timestamp: 6.500 of u is before the line above, 7");
         // Another user has another clock, and one second may have many lines.
         let trace = UsageTrace::parse(&format!("{HEAD}u,7,a,1\nv,1,a,1\nv,1,b,1\n")).expect("two users");
         assert_eq!(trace.users.len(), 2);
@@ -242,10 +179,22 @@ mod tests {
     #[test]
     fn another_file_is_no_trace() {
         for text in ["", "a,b\n1,2\n", "\u{1f}\u{8b}\n"] {
-            assert!(matches!(UsageTrace::parse(text), Err(UsageError::Columns { .. })), "{text:?}");
+            assert!(matches!(UsageTrace::parse(text), Err(UsageError::Table(_))), "{text:?}");
         }
         let long = UsageTrace::parse(&"x".repeat(1000)).expect_err("no trace").to_string();
         assert!(long.len() < 200, "{long}");
+    }
+
+    #[test]
+    fn each_form_of_the_table_is_the_same_trace() {
+        let plain = UsageTrace::parse(&format!("{HEAD}u,7,a,1\nu,8.5,b,2\n")).expect("a trace");
+        for text in [
+            "\u{feff}user_id,timestamp,app,duration_s\r\nu,7,a,1\r\nu,8.5,b,2\r\n",
+            "App;Timestamp;Duration_S;User_ID;Place\na;7;1;u;home\n\nb;8,5;2;u;\n",
+            "# of a phone\n\"user_id\", \"timestamp\", \"app\", \"duration_s\"\n\"u\", 7, \"a\", 1\nu, \"8.5\", b, 2\n",
+        ] {
+            assert_eq!(UsageTrace::parse(text).unwrap_or_else(|error| panic!("{text:?}: {error}")), plain);
+        }
     }
 
     #[test]

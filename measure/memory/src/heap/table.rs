@@ -1,6 +1,6 @@
 //! Tables of memory over time, and what of them is the need of an app.
 //!
-//! Three forms are read, told apart by the columns of the first line; further columns do not matter:
+//! Three forms of tables (`brisk_files::table`) are read, told apart by their columns; further columns do not matter:
 //!
 //! | form | columns | app, run | need |
 //! |---|---|---|---|
@@ -8,11 +8,18 @@
 //! | dumpsys | run, process, uptime_s, total_heap_alloc (kB) | process; each run of the table | heap in use |
 //! | rss | run, time_s, pid, process, rss_kb | process; each process of a run | pages in memory |
 //!
-//! The launch of a run is its first line. Processes that are there from the first moment of an rss table on were launched before.
+//! The output of `dumpsys meminfo` itself, one snapshot after the other, is read as well (`dumpsys.rs`): of processes
+//! it is the form dumpsys, where each process id is a run, and of the device rss.
+//!
+//! The launch of a run is its first line. Processes that are there from the first moment of an rss table or of such
+//! output on were launched before.
 
 use std::collections::HashMap;
 
+use brisk_files::table::{Layout, Row, Table as Reader};
 use thiserror::Error;
+
+use super::dumpsys::{self, Dump};
 
 /// Times above this are no seconds since a launch or a boot: the year 5138 in Unix time.
 const SECONDS_MAX: f64 = 1e11;
@@ -41,54 +48,33 @@ impl Form {
         }
     }
 
-    /// Columns: app, run, what else tells runs apart, time, and the parts of the need.
-    fn columns(self) -> Columns {
+    /// Columns: app, run, time, need; then another part of the need, or of the run.
+    const fn columns(self) -> &'static [&'static str] {
         match self {
-            Self::Growth => Columns {
-                names: &["app", "run", "time_ms", "anonymous_bytes", "swapped_bytes"],
-                second: 1e-3,
-                unit_bytes: 1.0,
-            },
-            Self::Dumpsys => {
-                Columns { names: &["process", "run", "uptime_s", "total_heap_alloc"], second: 1.0, unit_bytes: 1024.0 }
-            }
-            Self::Rss => {
-                Columns { names: &["process", "run", "time_s", "rss_kb", "pid"], second: 1.0, unit_bytes: 1024.0 }
-            }
+            Self::Growth => &["app", "run", "time_ms", "anonymous_bytes", "swapped_bytes"],
+            Self::Dumpsys => &["process", "run", "uptime_s", "total_heap_alloc"],
+            Self::Rss => &["process", "run", "time_s", "rss_kb", "pid"],
         }
     }
-}
 
-struct Columns {
-    /// App, run, time, need; then another part of the need, or of the run.
-    names: &'static [&'static str],
-    /// Unit of time in seconds.
-    second: f64,
-    /// Unit of the need.
-    unit_bytes: f64,
+    /// Unit of time in seconds, and of the need in bytes.
+    fn units(self) -> (f64, f64) {
+        if self == Self::Growth { (1e-3, 1.0) } else { (1.0, 1024.0) }
+    }
+
+    const fn layout(self) -> Layout {
+        Layout { needed: self.columns(), optional: &[] }
+    }
 }
 
 /// Why a text is no such table.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TableError {
-    /// The columns are other ones.
-    #[error("line 1 has the columns '{found}'; what can be read has {known}")]
-    Columns {
-        /// The first line, shortened.
-        found: String,
-        /// The columns of each form.
-        known: String,
-    },
-    /// A line that cannot be read.
-    #[error("line {line}: {reason}")]
-    Line {
-        /// Its number, from 1.
-        line: u64,
-        /// What is wrong.
-        reason: String,
-    },
+    /// The table is another one, or a line cannot be read.
+    #[error(transparent)]
+    Table(#[from] brisk_files::table::TableError),
     /// No line but the first.
-    #[error("it has no samples: line 1 names the columns, and nothing follows")]
+    #[error("it has no samples")]
     Empty,
 }
 
@@ -113,26 +99,18 @@ pub struct Table {
 }
 
 impl Table {
-    /// Reads a table. Lines of one run need not be in the order of time.
+    /// The columns of all forms.
+    pub const LAYOUTS: [Layout; 3] = [Form::ALL[0].layout(), Form::ALL[1].layout(), Form::ALL[2].layout()];
+
+    /// Reads a table, or output of `dumpsys meminfo`. Lines of one run need not be in the order of time.
     ///
     /// # Errors
-    /// With the number of the line, when the text is no such table.
+    /// With line and column, when the text is neither.
     pub fn parse(text: &str) -> Result<Self, TableError> {
-        let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
-        let mut record = csv::StringRecord::new();
-        let mut line = 0;
-        let mut next = |record: &mut csv::StringRecord| {
-            line = reader.position().line();
-            let read = reader.read_record(record);
-            read.map(|there| there.then_some(line))
-                .map_err(|error| TableError::Line { line, reason: error.to_string() })
-        };
-        next(&mut record)?;
-        let names: Vec<String> = record.iter().map(|name| name.trim().to_owned()).collect();
-        let (form, at) = form_of(&names).ok_or_else(|| unknown(&names))?;
+        let (form, samples, is_launched) =
+            if dumpsys::is_dump(text) { of_dump(dumpsys::parse(text)?) } else { of_rows(text)? };
         let (mut traces, mut known) = (Vec::<(String, Trace)>::new(), HashMap::new());
-        while let Some(line) = next(&mut record)? {
-            let sample = sample_of(form, &at, &record).map_err(|reason| TableError::Line { line, reason })?;
+        for sample in samples {
             let place = *known.entry(sample.run.clone()).or_insert_with(|| {
                 let trace = Trace { app: sample.app, from_launch: true, samples: Vec::new() };
                 traces.push((sample.table_run, trace));
@@ -152,7 +130,7 @@ impl Table {
         }
         let traces = traces.into_iter().map(|(run, mut trace)| {
             let begin_s = trace.samples[0].0;
-            trace.from_launch = form != Form::Rss || first_s.get(&run).is_some_and(|first_s| begin_s > *first_s);
+            trace.from_launch = is_launched || first_s.get(&run).is_some_and(|first_s| begin_s > *first_s);
             trace.samples.iter_mut().for_each(|(at_s, _)| *at_s -= begin_s);
             trace
         });
@@ -167,20 +145,6 @@ impl Table {
     }
 }
 
-/// The form with these columns, and where they are.
-fn form_of(names: &[String]) -> Option<(Form, Vec<usize>)> {
-    Form::ALL.into_iter().find_map(|form| {
-        let place = |wanted: &&str| names.iter().position(|name| name == wanted);
-        Some((form, form.columns().names.iter().map(place).collect::<Option<Vec<usize>>>()?))
-    })
-}
-
-fn unknown(names: &[String]) -> TableError {
-    let found: String = names.join(",").chars().filter(|c| !c.is_control()).take(80).collect();
-    let known = Form::ALL.map(|form| form.columns().names.join(",")).join(", or ");
-    TableError::Columns { found, known }
-}
-
 struct Sample {
     app: String,
     /// What tells this run from others of the table.
@@ -190,27 +154,42 @@ struct Sample {
     need_bytes: u64,
 }
 
-fn sample_of(form: Form, at: &[usize], record: &csv::StringRecord) -> Result<Sample, String> {
-    let Columns { names, second, unit_bytes } = form.columns();
-    let text = |n: usize| {
-        let text =
-            record.get(at[n]).ok_or_else(|| format!("it has {} fields: {} is missing", record.len(), names[n]))?;
-        Ok::<&str, String>(text.trim())
+/// Form and samples of a table, and whether each run begins with its launch.
+type Samples = (Form, Vec<Sample>, bool);
+
+fn of_rows(text: &str) -> Result<Samples, TableError> {
+    let (mut table, form) = Reader::begin(text, &Table::LAYOUTS)?;
+    let form = Form::ALL[form];
+    let mut samples = Vec::new();
+    while let Some(row) = table.next_row()? {
+        samples.push(sample_of(form, &row)?);
+    }
+    Ok((form, samples, form != Form::Rss))
+}
+
+fn of_dump(dump: Dump) -> Samples {
+    let (form, processes) = match dump {
+        Dump::Heaps(processes) => (Form::Dumpsys, processes),
+        Dump::Resident(processes) => (Form::Rss, processes),
     };
-    let number = |n: usize, most: f64| {
-        let text = text(n)?;
-        let number = text.parse::<f64>().ok().filter(|number| (0.0..=most).contains(number));
-        number.ok_or_else(|| format!("{} is '{text}', which is no number from 0 to {most:e}", names[n]))
+    let sample = |process: dumpsys::Process| Sample {
+        run: (process.name.clone(), process.boot.to_string(), process.pid.to_string()),
+        app: process.name,
+        table_run: process.boot.to_string(),
+        at_s: process.uptime_s,
+        need_bytes: process.kb.saturating_mul(1024),
     };
-    let named = |n: usize| match text(n)? {
-        "" => Err(format!("{} is empty", names[n])),
-        name => Ok(name.to_owned()),
-    };
-    let at_s = number(2, SECONDS_MAX / second)? * second;
-    let bytes = |n: usize| Ok::<f64, String>(number(n, 1e18 / unit_bytes)? * unit_bytes);
-    let need = bytes(3)? + if form == Form::Growth { bytes(4)? } else { 0.0 };
-    let (app, table_run) = (named(0)?, named(1)?);
-    let process = if form == Form::Rss { named(4)? } else { String::new() };
+    (form, processes.into_iter().map(sample).collect(), false)
+}
+
+fn sample_of(form: Form, row: &Row<'_>) -> Result<Sample, brisk_files::table::TableError> {
+    let (columns, (second, unit_bytes)) = (form.columns(), form.units());
+    let at_s = row.number(columns[2], 0.0..=SECONDS_MAX / second)? * second;
+    let bytes =
+        |column| Ok::<f64, brisk_files::table::TableError>(row.number(column, 0.0..=1e18 / unit_bytes)? * unit_bytes);
+    let need = bytes(columns[3])? + if form == Form::Growth { bytes(columns[4])? } else { 0.0 };
+    let (app, table_run) = (row.filled(columns[0])?.to_owned(), row.filled(columns[1])?.to_owned());
+    let process = if form == Form::Rss { row.filled(columns[4])?.to_owned() } else { String::new() };
     Ok(Sample { run: (app.clone(), table_run.clone(), process), app, table_run, at_s, need_bytes: need as u64 })
 }
 
@@ -246,17 +225,37 @@ mod tests {
     }
 
     #[test]
+    fn output_of_dumpsys_has_a_run_for_each_process() {
+        let at = |ms: u64, pid: u32, heap: u64| {
+            format!(
+                "Applications Memory Usage (in Kilobytes):\r\nUptime: {ms} Realtime: {ms}\r\n\r\n\
+                 ** MEMINFO in pid {pid} [mail] **\r\n\
+                 Pss Heap Heap Heap\r\nTotal Size Alloc Free\r\n  TOTAL 9 8 {heap} 6\r\n"
+            )
+        };
+        let text = [at(1000, 5, 1), at(6000, 5, 3), at(11_000, 6, 2), at(16_000, 6, 4)].concat();
+        let table = Table::parse(&text).expect("read");
+        assert_eq!((table.form, table.sampled_s(), table.traces.len()), (Form::Dumpsys, Some(5.0), 2));
+        assert_eq!(table.traces[0].samples, [(0.0, 1024), (5.0, 3072)]);
+        assert_eq!(table.traces.iter().map(|one| one.from_launch).collect::<Vec<_>>(), [false, true]);
+    }
+
+    #[test]
     fn what_is_no_such_table_is_refused_with_the_line_and_the_reason() {
         let head = "app,run,time_ms,anonymous_bytes,swapped_bytes\n";
         let cases = [
-            ("", "line 1 has the columns ''; what can be read has app,run,time_ms"),
-            ("a,b\n1,2\n", "'a,b'"),
+            ("", "it is empty: line 1 is to name the columns app, run, time_ms"),
+            (
+                "a,b\n1,2\n",
+                "it has a, b; expected are app, run, time_ms, anonymous_bytes, swapped_bytes; or process, run",
+            ),
             (head, "it has no samples"),
-            (&format!("{head}evince,1,0,5\n"), "line 2: it has 4 fields: swapped_bytes is missing"),
-            (&format!("{head}evince,1,0,5,0\nevince,1,-4,5,0\n"), "line 3: time_ms is '-4', which is no number from 0"),
-            (&format!("{head}evince,1,0,NaN,0\n"), "line 2: anonymous_bytes is 'NaN'"),
-            (&format!("{head}evince,1,0,1e300,0\n"), "line 2: anonymous_bytes is '1e300'"),
-            (&format!("{head},1,0,5,0\n"), "line 2: app is empty"),
+            ("Applications Memory Usage (in Kilobytes):\nUptime: 5 Realtime: 5\n", "it has no samples"),
+            (&format!("{head}evince,1,0,5\n"), "line 2, column swapped_bytes: '' is no number"),
+            (&format!("{head}evince,1,0,5,0\nevince,1,-4,5,0\n"), "line 3, column time_ms: '-4' is no number from 0"),
+            (&format!("{head}evince,1,0,NaN,0\n"), "line 2, column anonymous_bytes: 'NaN'"),
+            (&format!("{head}evince,1,0,1e300,0\n"), "line 2, column anonymous_bytes: '1e300'"),
+            (&format!("{head},1,0,5,0\n"), "line 2, column app: it is empty"),
         ];
         for (text, words) in cases {
             let said = Table::parse(text).expect_err("refused").to_string();

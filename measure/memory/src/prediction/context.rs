@@ -1,6 +1,7 @@
 //! Context events of a usage trace: what happened on the device besides launches.
 //!
-//! A text table (CSV), in the order of time for each user; unlocks and notifications are used, other events are left out:
+//! A table (`brisk_files::table`), in the order of time for each user; unlocks and notifications are used, other events
+//! are left out:
 //!
 //! ```text
 //! user_id,timestamp,event,detail
@@ -10,27 +11,10 @@
 
 use std::collections::BTreeMap;
 
-use thiserror::Error;
+use brisk_files::table::{Layout, Row, Table, TableError};
 
-const COLUMNS: [&str; 4] = ["user_id", "timestamp", "event", "detail"];
 /// Largest number of seconds that a time may have: the year 5138.
 const SECONDS_MAX: f64 = 1e11;
-
-/// Why a text has no context events.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum ContextError {
-    /// The columns are other ones.
-    #[error("line 1 has other columns than {}", COLUMNS.join(","))]
-    Columns,
-    /// A line that cannot be read.
-    #[error("line {line}: {reason}")]
-    Line {
-        /// Its number, from 1.
-        line: u64,
-        /// What is wrong.
-        reason: String,
-    },
-}
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,42 +44,34 @@ pub struct ContextTrace {
 }
 
 impl ContextTrace {
+    /// The columns of their table.
+    pub const LAYOUT: Layout = Layout { needed: &["user_id", "timestamp", "event"], optional: &["detail"] };
+
     /// Reads events.
     ///
     /// # Errors
-    /// With the number of the line, when the text has no events, or the time of a user runs backwards.
-    pub fn parse(text: &str) -> Result<Self, ContextError> {
-        let mut reader = csv::ReaderBuilder::new().has_headers(true).from_reader(text.as_bytes());
-        let of_reader = |error: csv::Error| {
-            let line = error.position().map_or(1, csv::Position::line);
-            ContextError::Line { line, reason: error.to_string() }
-        };
-        if !reader.headers().map_err(of_reader)?.iter().map(str::trim).eq(COLUMNS) {
-            return Err(ContextError::Columns);
-        }
+    /// With line and column, when the text has no events, or the time of a user runs backwards.
+    pub fn parse(text: &str) -> Result<Self, TableError> {
+        let (mut table, _) = Table::begin(text, &[Self::LAYOUT])?;
         let mut trace = Self::default();
-        for record in reader.records() {
-            let record = record.map_err(of_reader)?;
-            let line = record.position().map_or(1, csv::Position::line);
-            trace.add(&record).map_err(|reason| ContextError::Line { line, reason })?;
+        while let Some(row) = table.next_row()? {
+            trace.add(&row)?;
         }
         Ok(trace)
     }
 
-    fn add(&mut self, record: &csv::StringRecord) -> Result<(), String> {
-        let field = |index: usize| record.get(index).unwrap_or_default().trim();
-        let seconds = field(1).parse::<f64>().ok().filter(|seconds| (0.0..=SECONDS_MAX).contains(seconds));
-        let seconds = seconds
-            .ok_or_else(|| format!("timestamp is '{}', which is no number of seconds from 0 to 1e11", field(1)))?;
-        let kind = match (field(2), field(3)) {
+    fn add(&mut self, row: &Row<'_>) -> Result<(), TableError> {
+        let seconds = row.number("timestamp", 0.0..=SECONDS_MAX)?;
+        let kind = match (row.filled("event")?, row.text("detail")) {
             ("unlock", _) => ContextKind::Unlocked,
             ("notification", app) if !app.is_empty() => ContextKind::Notified { app: app.to_owned() },
             _ => return Ok(()),
         };
         let at_ms = (seconds * 1e3).round() as u64;
-        let events = self.users.entry(field(0).to_owned()).or_default();
+        let events = self.users.entry(row.filled("user_id")?.to_owned()).or_default();
         if events.last().is_some_and(|last| last.at_ms > at_ms) {
-            return Err(format!("the time {} of {} is before that of an event above", field(1), field(0)));
+            let why = format!("{} of {} is before an event above", row.text("timestamp"), row.text("user_id"));
+            return Err(row.wrong("timestamp", why));
         }
         events.push(ContextEvent { at_ms, kind });
         Ok(())
@@ -129,11 +105,12 @@ mod tests {
         let wrong = |lines: &str| ContextTrace::parse(&format!("{HEAD}{lines}")).expect_err(lines).to_string();
         assert_eq!(
             wrong("u,1,unlock,\nu,soon,unlock,\n"),
-            "line 3: timestamp is 'soon', which is no number of seconds from 0 to 1e11"
+            "line 3, column timestamp: 'soon' is no number from 0 to 1e11"
         );
-        assert_eq!(wrong("u,5,unlock,\nu,4,unlock,\n"), "line 3: the time 4 of u is before that of an event above");
-        assert!(wrong("u,5\n").starts_with("line 2: "));
-        assert_eq!(ContextTrace::parse("a,b\n"), Err(ContextError::Columns));
-        assert_eq!(ContextTrace::parse(""), Err(ContextError::Columns));
+        assert_eq!(wrong("u,5,unlock,\nu,4,unlock,\n"), "line 3, column timestamp: 4 of u is before an event above");
+        assert_eq!(wrong("u,5\n"), "line 2, column event: it is empty");
+        assert_eq!(wrong(",5,unlock,\n"), "line 2, column user_id: it is empty");
+        assert!(matches!(ContextTrace::parse("a,b\n"), Err(TableError::Missing { .. })));
+        assert!(matches!(ContextTrace::parse(""), Err(TableError::Empty { .. })));
     }
 }

@@ -7,10 +7,12 @@ use brisk_results::Pattern;
 
 use super::Given;
 use super::options::check_ignored;
+use super::value::{Way, direction, number};
 use crate::error::{Error, Result};
 use crate::workload::{Action, Ask, Stream};
 
-/// Block sizes that a profile can issue: for requests at a rate, which have buffers for the deepest queue, and for others.
+/// Block sizes that a profile can issue: for requests at a rate, which have buffers for the deepest queue, and for
+/// others.
 const BLOCK_BYTES_MIN: u64 = 4096;
 const RATED_BLOCK_BYTES_MAX: u64 = 1 << 20;
 const BLOCK_BYTES_MAX: u64 = 16 << 20;
@@ -25,14 +27,6 @@ const RATE_MAX: f64 = 1e5;
 const SYNCHRONOUS: [&str; 6] = ["psync", "sync", "vsync", "pvsync", "pvsync2", "posix"];
 /// Those that have `iodepth` requests in flight.
 const QUEUED: [&str; 5] = ["libaio", "io_uring", "posixaio", "windowsaio", "solarisaio"];
-
-/// Which way requests go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
-    Read,
-    Write,
-    Mix,
-}
 
 /// Limits of reads and of writes; 0 is none.
 #[derive(Debug, Clone, Copy)]
@@ -161,7 +155,7 @@ impl<'a> Job<'a> {
                 let is_one =
                     !value.contains([':', ',']) && matches!(value.split_once('/'), None | Some((_, "" | "100")));
                 let bytes = bytes.filter(|_| is_one).ok_or_else(|| {
-                    format!("{key}={value} asks for several sizes of requests: make one job for each, or record the requests")
+                    format!("{key}={value} asks for several sizes of requests: make one job for each")
                 })?;
                 (self.block_bytes, self.blocks) = ([bytes; 2], Some(given));
             }
@@ -300,7 +294,8 @@ impl<'a> Job<'a> {
                 let least = brisk_core::units::format_bytes(BLOCK_BYTES_MIN);
                 let most = brisk_core::units::format_bytes(most);
                 let why = format!(
-                    "{} is {bytes} bytes for fio, and a profile has powers of two from {least} to {most}: write 4k for 4096 bytes",
+                    "{} is {bytes} bytes for fio, and a profile has powers of two from {least} to {most}: write 4k for \
+                     4096 bytes",
                     given.text()
                 );
                 return Err(given.wrong(why));
@@ -345,7 +340,8 @@ impl<'a> Job<'a> {
         let largest = used.iter().max().copied().unwrap_or(BLOCK_BYTES_MIN);
         if in_flight > DEPTH_MAX || (self.rates()?.is_none() && in_flight * largest > IN_FLIGHT_BYTES_MAX) {
             return Err(self.refuse_several(format!(
-                "asks for {in_flight} requests of {largest} bytes in flight, and a profile has {DEPTH_MAX} requests or 256 MiB"
+                "asks for {in_flight} requests of {largest} bytes in flight, and a profile has {DEPTH_MAX} requests or \
+                 256 MiB"
             )));
         }
         if let Some(given) = self.flush_by
@@ -438,9 +434,10 @@ impl<'a> Job<'a> {
             && self.depth > 1
             && SYNCHRONOUS.contains(&self.engine)
         {
+            let default = if self.engine == SYNCHRONOUS[0] { ", fio's default" } else { "" };
             notes.push(format!(
-                "{} (line {}) has no effect with the synchronous ioengine={}, fio's default on Linux being psync: one request is \
-                 in flight; use ioengine=libaio or io_uring for more",
+                "{} (line {}) has no effect with the synchronous ioengine={}{default}: one request is in flight; use \
+                 ioengine=libaio or io_uring for more",
                 given.text(),
                 given.line,
                 self.engine
@@ -492,50 +489,4 @@ impl<'a> Job<'a> {
         }
         Ok(Ask::Open(all))
     }
-}
-
-fn direction(key: &str, value: &str) -> std::result::Result<(Pattern, Way), String> {
-    Ok(match value {
-        "read" => (Pattern::Sequential, Way::Read),
-        "write" => (Pattern::Sequential, Way::Write),
-        "rw" | "readwrite" => (Pattern::Sequential, Way::Mix),
-        "randread" => (Pattern::Random, Way::Read),
-        "randwrite" => (Pattern::Random, Way::Write),
-        "randrw" => (Pattern::Random, Way::Mix),
-        other => {
-            return Err(format!("{key}={other} cannot be run: use read, write, rw, randread, randwrite or randrw"));
-        }
-    })
-}
-
-/// A number as fio reads it: hexadecimal, or with a unit. `k` and `ki` are `kb_base`, `kib` is the other of 1000 and 1024 (HOWTO,
-/// "Parameter types"; `get_mult_bytes` of parse.c).
-pub(super) fn number(text: &str, kb_base: u64) -> Option<u64> {
-    let lower = text.trim().to_ascii_lowercase();
-    if let Some(digits) = lower.strip_prefix("0x") {
-        return u64::from_str_radix(digits, 16).ok();
-    }
-    let split = lower.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(lower.len());
-    let (digits, unit) = lower.split_at(split);
-    let power = match unit.chars().next() {
-        None | Some('b') => 0,
-        Some('k') => 1,
-        Some('m') => 2,
-        Some('g') => 3,
-        Some('t') => 4,
-        Some('p') => 5,
-        Some(_) => return None,
-    };
-    let base = match unit.get(1..) {
-        None | Some("" | "b" | "i") => kb_base,
-        Some("ib") => {
-            if kb_base == 1024 {
-                1000
-            } else {
-                1024
-            }
-        }
-        Some(_) => return None,
-    };
-    digits.parse::<u64>().ok()?.checked_mul(base.checked_pow(power)?)
 }

@@ -16,33 +16,37 @@ const OTHER_NAMES: [(&str, &str); 12] = [
     ("numa", "numa_cpu_nodes"),
 ];
 
-/// Options without effect on the kind of requests, and those of place and length, which a profile has itself. Each workload is
-/// measured alone, so priorities have nothing to compete with; data are always noise.
+/// Options without effect on the kind of requests, and those of place and length, which a profile has itself. Each
+/// workload is measured alone, so priorities have nothing to compete with; data are always noise.
 const IGNORED: &str = "\
     allow_file_create allow_mounted_write allrandrepeat block_error_percentiles buffer_compress_chunk \
-    buffer_compress_percentage buffer_pattern bwavgtime cgroup cgroup_nodelete cgroup_weight clat_percentiles clocksource \
-    continue_on_error cpumask cpus_allowed cpus_allowed_policy create_fsync create_on_open create_serialize dedupe_global \
-    dedupe_mode dedupe_percentage dedupe_working_set_percentage description directory disable_bw disable_bw_measurement \
-    disable_clat disable_lat disable_slat disk_util do_verify end_fsync error_dump exec_postrun exec_prerun exit_what exitall \
-    exitall_on_error experimental_verify fadvise_hint fallocate file_append filename_format filesize fill_device fixedbufs \
-    flow_id flow_sleep fsync_on_close gid group_reporting gtod_cpu gtod_reduce hipri hipri_percentage hugepage-size \
-    ignore_error ignore_zone_limits io_size io_submit_mode iodepth_batch_complete_max iomem iopsavgtime ioscheduler \
+    buffer_compress_percentage buffer_pattern bwavgtime cgroup cgroup_nodelete cgroup_weight clat_percentiles \
+    clocksource continue_on_error cpumask cpus_allowed cpus_allowed_policy create_fsync create_on_open \
+    create_serialize dedupe_global dedupe_mode dedupe_percentage dedupe_working_set_percentage description \
+    directory disable_bw disable_bw_measurement disable_clat disable_lat disable_slat disk_util do_verify \
+    end_fsync error_dump exec_postrun exec_prerun exit_what exitall exitall_on_error experimental_verify \
+    fadvise_hint fallocate file_append filename_format filesize fill_device fixedbufs flow_id flow_sleep \
+    fsync_on_close gid group_reporting gtod_cpu gtod_reduce hipri hipri_percentage hugepage-size ignore_error \
+    ignore_zone_limits io_size io_submit_mode iodepth_batch_complete_max iomem iopsavgtime ioscheduler \
     job_max_open_zones lat_percentiles latency_percentile latency_run latency_window lockfile lockmem \
-    log_alternate_epoch log_alternate_epoch_clock_id log_avg_msec log_compression log_compression_cpus log_entries \
-    log_hist_coarseness log_hist_msec log_max_value log_offset log_prio log_store_compressed log_unix_epoch loops max_latency \
-    max_open_zones mem name new_group nice nonvectored norandommap numa_cpu_nodes numa_mem_policy number_ios offset \
-    offset_align offset_increment openfiles overwrite per_job_logs percentile_list prio prioclass ramp_time random_generator \
-    randrepeat randseed rate_cycle rate_ignore_thinktime rate_iops_min rate_min refill_buffers registerfiles replay_align \
-    replay_no_stall replay_redirect replay_scale replay_skip replay_time_scale runtime rw_sequencer rwmixcycle \
-    scramble_buffers serialize_overlap significant_figures slat_percentiles softrandommap sqthread_poll sqthread_poll_cpu \
-    startdelay stats steadystate steadystate_duration steadystate_ramp_time stonewall thinktime_blocks thinktime_blocks_type \
-    thinktime_iotime thinktime_spin thread time_based timeout trim_backlog trim_backlog_batch trim_verify_zero uid \
-    unified_rw_reporting unique_filename unit_base unlink unlink_each_loop use_os_rand userspace_reap verify_async \
-    verify_backlog verify_backlog_batch verify_dump verify_fatal verify_interval verify_offset verify_pattern \
-    verify_state_load verify_state_save wait_for write_bw_log write_hint write_hist_log write_iolog write_iops_log \
-    write_lat_log zero_buffers zone_reset_frequency zone_reset_threshold zonecapacity zonerange";
+    log_alternate_epoch log_alternate_epoch_clock_id log_avg_msec log_compression log_compression_cpus \
+    log_entries log_hist_coarseness log_hist_msec log_max_value log_offset log_prio log_store_compressed \
+    log_unix_epoch loops max_latency max_open_zones mem name new_group nice nonvectored norandommap \
+    numa_cpu_nodes numa_mem_policy number_ios offset offset_align offset_increment openfiles overwrite \
+    per_job_logs percentile_list prio prioclass ramp_time random_generator randrepeat randseed rate_cycle \
+    rate_ignore_thinktime rate_iops_min rate_min refill_buffers registerfiles replay_align replay_no_stall \
+    replay_redirect replay_scale replay_skip replay_time_scale runtime rw_sequencer rwmixcycle scramble_buffers \
+    serialize_overlap significant_figures slat_percentiles softrandommap sqthread_poll sqthread_poll_cpu \
+    startdelay stats steadystate steadystate_duration steadystate_ramp_time stonewall thinktime_blocks \
+    thinktime_blocks_type thinktime_iotime thinktime_spin thread time_based timeout trim_backlog \
+    trim_backlog_batch trim_verify_zero uid unified_rw_reporting unique_filename unit_base unlink \
+    unlink_each_loop use_os_rand userspace_reap verify_async verify_backlog verify_backlog_batch verify_dump \
+    verify_fatal verify_interval verify_offset verify_pattern verify_state_load verify_state_save wait_for \
+    write_bw_log write_hint write_hist_log write_iolog write_iops_log write_lat_log zero_buffers \
+    zone_reset_frequency zone_reset_threshold zonecapacity zonerange";
 
-/// Options that change the requests in a way that a profile cannot run, unless they have one of these values; and what they do.
+/// Options that change the requests in a way that a profile cannot run, unless they have one of these values; and what
+/// they do.
 const CHANGES: [(&str, &[&str], &str); 26] = [
     ("atomic", &["0"], "writes that are atomic"),
     ("bs_unaligned", &["0"], "addresses between blocks"),

@@ -177,10 +177,10 @@ fn sizes_have_the_units_of_fio() {
         ("0x1000", 1024, 4096),
         ("3b", 1024, 3),
     ] {
-        assert_eq!(job::number(text, base), Some(bytes), "{text} of {base}");
+        assert_eq!(value::number(text, base), Some(bytes), "{text} of {base}");
     }
     for text in ["", "k", "4x", "4kk", "4*1024", "-4k", "1.5k", "99999999999999999999", "99999999p"] {
-        assert_eq!(job::number(text, 1024), None, "{text}");
+        assert_eq!(value::number(text, 1024), None, "{text}");
     }
     let said = refused("[a]\nbs=4KiB\n");
     assert!(said.contains("line 2: bs=4KiB is 4000 bytes for fio") && said.contains("write 4k"), "{said}");
@@ -252,7 +252,9 @@ fn what_changes_the_requests_is_refused_by_name_and_line() {
 
 proptest! {
     #[test]
-    fn no_text_makes_the_parser_panic(text in "(\\[[a-z]*\\]|[a-z_]{1,9}=[-a-z0-9.,$\\{\\}]{0,6}|\\PC{0,12}|\n){0,20}") {
+    fn no_text_makes_the_parser_panic(
+        text in "(\\[[a-z]*\\]|[a-z_]{1,9}=[-a-z0-9.,$\\{\\}]{0,6}|\\PC{0,12}|\n){0,20}",
+    ) {
         let _ = read(&text);
     }
 

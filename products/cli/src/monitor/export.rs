@@ -48,28 +48,33 @@ fn rows(path: &Path, use_row: &mut dyn FnMut(Row) -> anyhow::Result<()>) -> anyh
     let mut session = 0;
     let mut started_unix_ms = None;
     let mut previous: Option<Snapshot> = None;
-    // Unix time of monotonic time zero.
-    let mut offset_ns = 0;
+    // Unix time of monotonic time zero, as at the begin of the session: within one, times ascend whatever the wall
+    // clock does.
+    let mut offset_ns = None;
     read(path, &mut |item| {
         match item {
             Item::Session(next) => {
                 // The next file of one session continues it.
                 if next.part == 0 || started_unix_ms != Some(next.started_unix_ms) {
                     session += 1;
-                    previous = None;
+                    (previous, offset_ns) = (None, None);
                 }
                 started_unix_ms = Some(next.started_unix_ms);
             }
             Item::Snapshot(now) => {
-                let unix_ns = i128::from(now.wall_unix_ms) * 1_000_000;
+                if previous.as_ref().is_some_and(|previous| now.at_ns < previous.at_ns) {
+                    // The machine was started anew, and the begin of that session is lost.
+                    session += 1;
+                    (previous, offset_ns) = (None, None);
+                }
+                let begin_ns = i128::from(now.wall_unix_ms) * 1_000_000 - i128::from(now.at_ns);
+                let offset_ns = *offset_ns.get_or_insert(begin_ns);
                 let interval =
                     previous.as_ref().and_then(|previous| now.since(previous).map(|made| (made, previous.at_ns)));
                 if let Some((interval, previous_at_ns)) = interval {
                     let moment = |at_ns: u64| u64::try_from(i128::from(at_ns) + offset_ns).unwrap_or(0);
                     let (start_unix_ns, end_unix_ns) = (moment(previous_at_ns), moment(now.at_ns));
                     use_row(Row { session, start_unix_ns, end_unix_ns, metrics: metric::of(&now, &interval) })?;
-                } else {
-                    offset_ns = unix_ns - i128::from(now.at_ns);
                 }
                 previous = Some(*now);
             }

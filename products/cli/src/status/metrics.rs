@@ -1,13 +1,13 @@
-//! A status as OpenMetrics, by the writer that exports records as well.
+//! A status as metrics, by the writer that exports records as well.
 
 use brisk_core::app::Tolerance;
 use brisk_daemon::control::protocol::{Estimate, Saved, Status};
 
-use crate::export::openmetrics::{Family, Kind, end};
+use crate::export::openmetrics::{Dialect, Family, Kind, end};
 
-/// All counters and levels.
-pub(super) fn text(status: &Status) -> anyhow::Result<String> {
-    let mut text = Vec::new();
+/// All counters and levels of a daemon that runs.
+pub(super) fn text(status: &Status, dialect: Dialect) -> anyhow::Result<String> {
+    let mut text = up(true, dialect)?;
     let counts = &status.counts;
     for (name, help, value) in [
         ("wake_ups", "Times that the daemon woke up", counts.wake_ups),
@@ -20,23 +20,23 @@ pub(super) fn text(status: &Status) -> anyhow::Result<String> {
         ("actions", "One-shot actions done", counts.actions),
         ("cpu_us", "Processor time of the daemon", status.cost.cpu_us),
     ] {
-        Family::begin(&mut text, Kind::Counter, ("", name), help)?.sample(&[], value as f64, None)?;
+        Family::begin(&mut text, dialect, Kind::Counter, ("", name), help)?.sample(&[], value as f64, None)?;
     }
     for (name, help, value) in [
         ("resident_bytes", "Memory of the daemon", status.cost.rss_bytes),
         ("paused", "Whether all settings are as before brisk on request", u64::from(status.paused)),
         ("troubles", "Things that the daemon lacks or could not do", status.trouble.len() as u64),
     ] {
-        Family::begin(&mut text, Kind::Gauge, ("", name), help)?.sample(&[], value as f64, None)?;
+        Family::begin(&mut text, dialect, Kind::Gauge, ("", name), help)?.sample(&[], value as f64, None)?;
     }
     let help = "Apps that run, by how much delay they tolerate";
-    let mut family = Family::begin(&mut text, Kind::Gauge, ("", "apps"), help)?;
+    let mut family = Family::begin(&mut text, dialect, Kind::Gauge, ("", "apps"), help)?;
     for (tolerance, name) in Tolerance::ALL {
         let count = status.apps.iter().filter(|app| app.tolerance == tolerance).count();
         family.sample(&[("tolerance", name)], count as f64, None)?;
     }
     let help = "Settings that brisk requests: 1 when in force";
-    let mut family = Family::begin(&mut text, Kind::Gauge, ("", "setting"), help)?;
+    let mut family = Family::begin(&mut text, dialect, Kind::Gauge, ("", "setting"), help)?;
     for setting in &status.settings {
         let (resolved, knob) = (&setting.resolved, setting.knob().to_string());
         let (value, engine) = (resolved.what.value.as_str(), resolved.engine.as_str());
@@ -44,18 +44,33 @@ pub(super) fn text(status: &Status) -> anyhow::Result<String> {
         family.sample(&labels, f64::from(u8::from(setting.is_in_force())), None)?;
     }
     let mut family =
-        Family::begin(&mut text, Kind::Gauge, ("", "setting_age_ms"), "Time since a setting has its value")?;
+        Family::begin(&mut text, dialect, Kind::Gauge, ("", "setting_age_ms"), "Time since a setting has its value")?;
     for setting in &status.settings {
         let age_ms = status.at_unix_ms.saturating_sub(setting.since_unix_ms);
         family.sample(&[("knob", &setting.knob().to_string())], age_ms as f64, None)?;
     }
-    saved(&mut text, status)?;
-    end(&mut text)?;
+    saved(&mut text, status, dialect)?;
+    end(&mut text, dialect)?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
+/// The text of a daemon that does not run: counters of its last run would be taken for those of now.
+pub(super) fn of_none(dialect: Dialect) -> anyhow::Result<String> {
+    let mut text = up(false, dialect)?;
+    end(&mut text, dialect)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// The begin of each text.
+fn up(runs: bool, dialect: Dialect) -> anyhow::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    let help = "Whether the daemon answers";
+    Family::begin(&mut text, dialect, Kind::Gauge, ("", "up"), help)?.sample(&[], f64::from(u8::from(runs)), None)?;
+    Ok(text)
+}
+
 /// What was saved: gauges, as more that is seen may make them less. What is not known yet has no sample.
-fn saved(text: &mut Vec<u8>, status: &Status) -> anyhow::Result<()> {
+fn saved(text: &mut Vec<u8>, status: &Status, dialect: Dialect) -> anyhow::Result<()> {
     type Of = fn(&Saved) -> Option<Estimate>;
     type Count = fn(&Saved) -> u64;
     let estimates: [(&str, &str, Of); 3] = [
@@ -65,7 +80,7 @@ fn saved(text: &mut Vec<u8>, status: &Status) -> anyhow::Result<()> {
     ];
     for (name, help, of) in estimates {
         let help = format!("{help} since the daemon began, with the ends of the 95 % interval. {}", status.saved_how);
-        let mut family = Family::begin(text, Kind::Gauge, ("", name), &help)?;
+        let mut family = Family::begin(text, dialect, Kind::Gauge, ("", name), &help)?;
         for saved in &status.saved {
             let Some(Estimate { value, low, high }) = of(saved) else { continue };
             for (bound, value) in [("value", value), ("low", low), ("high", high)] {
@@ -81,7 +96,7 @@ fn saved(text: &mut Vec<u8>, status: &Status) -> anyhow::Result<()> {
         ("writes_compared", "Writes of which like was seen without settings of brisk", |s| s.writes_compared),
     ];
     for (name, help, of) in counters {
-        let mut family = Family::begin(text, Kind::Counter, ("", name), help)?;
+        let mut family = Family::begin(text, dialect, Kind::Counter, ("", name), help)?;
         for saved in &status.saved {
             let labels = [("device", saved.device.as_str()), ("engines", &saved.engines)];
             family.sample(&labels, of(saved) as f64, None)?;
@@ -101,8 +116,7 @@ mod tests {
     use brisk_core::state::SettingState;
     use brisk_daemon::control::protocol::Counts;
 
-    #[test]
-    fn every_sample_belongs_to_the_family_before_it() {
+    fn status() -> Status {
         let resolved = Resolved {
             what: Setting::new("io_priority/a\"b\\c".parse().expect("a knob"), "idle"),
             engine: "smartio".into(),
@@ -115,8 +129,13 @@ mod tests {
         let counts = Counts { rounds: 7, ..Counts::default() };
         let estimate = Estimate { value: 1_500_000, low: -1, high: 2_000_000 };
         let saved = Saved { device: "sda".into(), read_delay_us: Some(estimate), reads: 9, ..Saved::default() };
-        let status = Status { settings: vec![setting], counts, saved: vec![saved], ..Status::default() };
-        let text = text(&status).expect("written");
+        let saved_how = "compared with \"none\"\nby size".to_owned();
+        Status { settings: vec![setting], counts, saved: vec![saved], saved_how, ..Status::default() }
+    }
+
+    #[test]
+    fn every_sample_belongs_to_the_family_before_it() {
+        let text = text(&status(), Dialect::Openmetrics).expect("written");
         assert!(
             text.contains("brisk_read_delay_saved_seconds{device=\"sda\",engines=\"\",bound=\"value\"} 1.5\n"),
             "{text}"
@@ -126,5 +145,29 @@ mod tests {
         assert!(text.ends_with("# EOF\n") && text.contains("brisk_rounds_total 7\n"), "{text}");
         assert!(text.contains(r#"knob="io_priority/a\"b\\c""#), "{text}");
         assert_eq!(complaint(&text), None, "{text}");
+        let none = of_none(Dialect::Openmetrics).expect("written");
+        assert!(none.contains("\nbrisk_up 0\n") && complaint(&none).is_none(), "{none}");
+    }
+
+    #[test]
+    fn a_textfile_collector_gets_typed_counters() {
+        let text = text(&status(), Dialect::Prometheus).expect("written");
+        let mut typed = std::collections::BTreeMap::new();
+        for line in text.lines() {
+            match line.split(' ').collect::<Vec<_>>()[..] {
+                ["#", "TYPE", name, kind] => assert!(typed.insert(name, kind).is_none(), "{line}"),
+                ["#", "HELP", name, ..] => assert!(!typed.contains_key(name) && line.ends_with('.'), "{line}"),
+                _ => {
+                    let (name, rest) = line.split_at(line.find(['{', ' ']).expect("a value"));
+                    let kind = typed.get(name).unwrap_or_else(|| panic!("{name} has no type"));
+                    assert_eq!(*kind == "counter", name.ends_with("_total"), "{line}");
+                    let value = rest.rsplit(' ').next().expect("a value, and no time");
+                    assert!(value.parse::<f64>().is_ok_and(f64::is_finite), "{line}");
+                }
+            }
+        }
+        assert_eq!((typed.get("brisk_rounds_total"), typed.get("brisk_up")), (Some(&"counter"), Some(&"gauge")));
+        assert!(text.contains("compared with \"none\"\\nby size.\n") && !text.contains("EOF"), "{text}");
+        assert!(text.contains("\nbrisk_rounds_total 7\n") && text.contains("\nbrisk_up 1\n"), "{text}");
     }
 }

@@ -23,8 +23,9 @@ Examples:
   brisk swap replay *.swap --policy linux,mars --swap-in window --preset galaxy-s5-emmc
   brisk swap replay day.swap --lab nexus4-emmc        # in real time, on an emulated device
 
-A trace is a table (CSV): time_us, action (front, ready, out, in, ahead, held, free), app, page, slot; the first line has the size of
-the swap area. The same trace, policy and preset give the same figures: times are those of the flash model, except with --lab and --on.";
+A trace is a table (CSV or tabs, also as .gz; - is standard input): time_us, action (front, ready, out, in, ahead, held, \
+free), app, page, slot; a comment before it has the size of the swap area. The same trace, policy and preset give the same \
+figures: times are those of the flash model, except with --lab and --on.";
 
 /// Arguments of `brisk swap`.
 #[derive(Debug, clap::Args)]

@@ -119,10 +119,7 @@ fn wanted_apps(names: &[String]) -> anyhow::Result<Vec<&'static App>> {
 fn planned(args: &DayArgs, apps: &[&App]) -> anyhow::Result<(Plan, String)> {
     let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     let (trace, name) = match &args.trace {
-        Some(file) => {
-            let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            (usage_trace::read(file)?, name)
-        }
+        Some(file) => (usage_trace::read(file)?, brisk_command::tables::name(file)),
         None => {
             let seed = args.synthetic.unwrap_or(1);
             (Synthetic { seed, sessions: SYNTHETIC_SESSIONS }.trace(), "synthetic".to_owned())

@@ -66,13 +66,13 @@ fn bad_traces_are_refused_with_file_and_line() {
     let dir = tempfile::tempdir().expect("a directory");
     let backward = file(&dir, "back.csv", format!("{HEAD}u,10,chat,5\nu,9,mail,7\n").as_bytes());
     let text = said(&[&backward]);
-    assert!(text.contains("back.csv is not a usage trace: line 3: the time 9 of u is before"), "{text}");
+    assert!(text.contains("back.csv is not a usage trace: line 3, column timestamp: 9 of u is before"), "{text}");
     let broken = file(&dir, "broken.csv", b"a,b\n1,2\n");
-    assert!(said(&[&broken]).contains("line 1 has the columns 'a,b'"));
+    assert!(said(&[&broken]).contains("line 1 names no column 'user_id': it has a, b; expected are user_id"));
     let cut = file(&dir, "cut.gz", &[0x1f, 0x8b, 8, 0, 0, 0]);
-    assert!(said(&[&cut]).contains("cannot unpack"));
-    let binary = file(&dir, "binary.csv", &[0xff, 0xfe, 0]);
-    assert!(said(&[&binary]).contains("is no text"));
+    assert!(said(&[&cut]).contains("cannot read"));
+    let binary = file(&dir, "binary.csv", &[0xff, 0xfa, 0]);
+    assert!(said(&[&binary]).contains("byte 0 (line 1) is not UTF-8"));
     assert!(said(&["/nonexistent/usage.csv"]).contains("/nonexistent/usage.csv"));
     let two = file(&dir, "two.csv", format!("{HEAD}u,10,chat,5\nu,11,mail,5\nv,9,mail,7\n").as_bytes());
     assert!(said(&[&two]).contains("choose one with --user (u, v)"));
