@@ -13,6 +13,7 @@
 //! an invalid configuration changes nothing; no client can block the daemon or make it grow.
 
 pub mod apps;
+pub mod attempts;
 pub mod clocks;
 pub mod command;
 pub mod config;
@@ -21,6 +22,7 @@ pub mod daemon;
 pub mod devices;
 pub mod engines;
 pub mod explain;
+pub mod init;
 pub mod killers;
 pub mod learned;
 pub mod places;
