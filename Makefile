@@ -50,6 +50,7 @@ dist: build ## binaries, man pages and shell completions in target/dist
 	for shell in bash zsh fish; do $(BRISK) completions $$shell >$(DIST)/share/completions/brisk.$$shell || exit; done
 
 deb: build ## Debian packages in target/dist: command and daemon; laboratory; the I/O scheduler for DKMS
+	@scripts/setup deb
 	packaging/deb $(TARGET)
 	packaging/dkms-deb $(TARGET)
 

@@ -57,6 +57,6 @@ mod writer;
 
 pub use error::{Error, Result};
 pub use item::{Configuration, Decided, End, Item, Scene, Session};
-pub use parts::{older_part, read_with_older_part, set_damaged_aside};
+pub use parts::{older_part, read_with_older_part, remove, set_damaged_aside};
 pub use reader::{Lost, Reader};
 pub use writer::{Writer, Written};

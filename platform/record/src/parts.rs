@@ -48,6 +48,30 @@ fn is_part_before(path: &Path, session: &Session) -> bool {
     })
 }
 
+/// Removes the record at `path`, its older part, and those of both that were set aside. Says whether there was any.
+///
+/// # Errors
+/// When one cannot be removed; the others are.
+pub fn remove(path: &Path) -> Result<bool> {
+    let older = older_part(path);
+    let mut outcome = Ok(false);
+    for path in [aside(&older), aside(path), older, path.to_owned()] {
+        match std::fs::remove_file(&path) {
+            Ok(()) => outcome = outcome.map(|_| true),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(source) => outcome = Err(Error::Open { path, source }),
+        }
+    }
+    outcome
+}
+
+/// Where a damaged record is set aside.
+fn aside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".damaged");
+    name.into()
+}
+
 /// Renames the file at `path`, where a record should be and none can go on because its head is damaged, so that a new one can
 /// begin; gives the new name, which ends in `.damaged` and replaces an earlier file of that name. `None` when it is
 /// not ours to rename: by its name it is no record (`.brisk`), and no frame of it is whole.
@@ -60,9 +84,26 @@ pub fn set_damaged_aside(path: &Path) -> Result<Option<PathBuf>> {
     if !path.is_file() || !(is_named || Reader::open(path).is_ok()) {
         return Ok(None);
     }
-    let mut aside = path.as_os_str().to_owned();
-    aside.push(".damaged");
-    let aside = PathBuf::from(aside);
+    let aside = aside(path);
     std::fs::rename(path, &aside).map_err(|source| Error::Open { path: aside.clone(), source })?;
     Ok(Some(aside))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_files_of_a_record_are_removed_and_no_other() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let names = ["day.brisk", "day.brisk.1", "day.brisk.damaged", "day.brisk.1.damaged"];
+        for name in names.iter().chain(&["day.brisk.2", "night.brisk"]) {
+            std::fs::write(dir.path().join(name), "x").expect("written");
+        }
+        let path = dir.path().join("day.brisk");
+        assert!(remove(&path).expect("removed"));
+        assert!(names.iter().all(|name| !dir.path().join(name).exists()));
+        assert_eq!(std::fs::read_dir(dir.path()).expect("listed").count(), 2);
+        assert!(!remove(&path).expect("nothing to do"));
+    }
 }

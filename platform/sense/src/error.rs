@@ -32,6 +32,14 @@ pub enum Error {
         /// What the kernel said.
         source: io::Error,
     },
+    /// The kernel, or a filter of system calls, does not let this process make a call.
+    #[error(
+        "{call} is not permitted: run brisk as root; a service has to allow it too (SystemCallFilter=, CapabilityBoundingSet=)"
+    )]
+    NotPermitted {
+        /// The system call.
+        call: &'static str,
+    },
     /// The text is not what kernels up to 6.18 write there.
     #[error("cannot understand {}: please report it with the text of that file", .path.display())]
     Parse {
@@ -55,6 +63,14 @@ impl Error {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::Missing { path },
             io::ErrorKind::PermissionDenied => Self::Denied { path },
             _ => Self::Read { path, source },
+        }
+    }
+
+    /// Sorts what the system said of a call.
+    pub(crate) fn calling(call: &'static str, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::PermissionDenied => Self::NotPermitted { call },
+            _ => Self::Read { path: call.into(), source },
         }
     }
 

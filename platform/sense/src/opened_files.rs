@@ -12,6 +12,7 @@ use rustix::fs::{FileType, fstat};
 
 use crate::error::{Error, Result};
 use crate::machine::Sense;
+use crate::resident;
 
 /// A watch of opens by other processes on file systems of block devices.
 #[derive(Debug)]
@@ -23,13 +24,15 @@ impl OpenedFiles {
     /// Starts the watch. The kernel's list is unbounded, so a watch should be short, or its list taken now and then.
     ///
     /// # Errors
-    /// Without CAP_SYS_ADMIN, when the kernel has no fanotify, or the mounts cannot be read.
+    /// Without CAP_SYS_ADMIN, when the kernel has no fanotify or does not tell what is in memory of a file (mincore(2)), without which a list
+    /// of files is of no use, or the mounts cannot be read.
     pub fn watch(sense: &Sense) -> Result<Self> {
         let flags = InitFlags::FAN_CLASS_NOTIF
             | InitFlags::FAN_CLOEXEC
             | InitFlags::FAN_NONBLOCK
             | InitFlags::FAN_UNLIMITED_QUEUE;
         let events = EventFFlags::O_RDONLY | EventFFlags::O_LARGEFILE | EventFFlags::O_CLOEXEC | EventFFlags::O_NOATIME;
+        resident::check().map_err(|source| Error::calling("mincore", source))?;
         let group = Fanotify::init(flags, events).map_err(|errno| failed("fanotify_init", errno))?;
         let mut marked = BTreeSet::new();
         for mount in sense.mounts()? {
@@ -82,6 +85,6 @@ fn name_of(event: &FanotifyEvent) -> Option<PathBuf> {
     (is_file && !name.as_os_str().as_encoded_bytes().ends_with(b" (deleted)")).then_some(name)
 }
 
-fn failed(what: &str, errno: Errno) -> Error {
-    Error::reading(what.into(), errno.into())
+fn failed(call: &'static str, errno: Errno) -> Error {
+    Error::calling(call, errno.into())
 }

@@ -6,6 +6,19 @@ use std::os::fd::AsFd as _;
 use brisk_core::pages::PageRange;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
+/// Whether the kernel tells it at all: a filter of system calls may refuse that.
+///
+/// # Errors
+/// When it does not.
+pub(crate) fn check() -> std::io::Result<()> {
+    let mut pages = [0_u8; 1];
+    // A page of the stack.
+    let address = pages.as_ptr().addr() / rustix::param::page_size() * rustix::param::page_size();
+    // SAFETY: the array has a byte for the one page, which is only looked up.
+    let told = unsafe { libc::mincore(std::ptr::without_provenance_mut(address), 1, pages.as_mut_ptr()) };
+    if told == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
+
 /// Ascending ranges of pages of `file` that are in the page cache; `None` where the kernel does not tell.
 pub(crate) fn ranges(file: &File, size_bytes: u64, page_bytes: u64) -> Option<Vec<PageRange>> {
     let length = usize::try_from(size_bytes).ok()?;
@@ -44,6 +57,11 @@ mod tests {
         let of = |pages: &[u8]| in_ranges(pages).into_iter().map(|one| (one.first_page, one.pages)).collect::<Vec<_>>();
         assert_eq!(of(&[1, 1, 0, 254, 1, 0, 3]), [(0, 2), (4, 1), (6, 1)]);
         assert_eq!(of(&[0, 0]), []);
+    }
+
+    #[test]
+    fn the_kernel_tells_of_mapped_pages() {
+        check().expect("no filter here");
     }
 
     #[test]

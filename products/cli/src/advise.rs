@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use brisk_command::json::{Document as Shown, Json};
 use brisk_core::units::three_digits;
+use brisk_daemon::init::Init;
 use brisk_results::Document;
 use brisk_sync::advice::Advice;
 use serde_json::{Value, json};
@@ -48,7 +49,7 @@ pub(crate) struct Args {
 /// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     args.json.check(&args.files)?;
-    let mut known = Known::default();
+    let mut known = Known { init: Init::of_machine(), ..Known::default() };
     let mut used = 0;
     for file in &args.files {
         used += add(&mut known, file)?;

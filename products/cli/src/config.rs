@@ -19,6 +19,7 @@ Examples:
   brisk config show                                  # everything, with the defaults for what the file leaves out
   brisk config default >/etc/brisk/brisk.toml        # the defaults, with comments
   brisk config reload                                # as root
+  brisk config reload --retry                        # and try again what 'brisk status' lists as resting
 
 A device that is not there is a warning, since a card may be inserted later. Exit codes: 0 done, 1 the checked configuration cannot be used, 2 not possible, or refused by the daemon.";
 
@@ -50,6 +51,9 @@ enum Command {
     Default(Json),
     /// Have the daemon read its configuration again, take settings up again after a reset, and forgive who took some over
     Reload {
+        /// Also try again the parts that rest because the daemon has died in them twice; sources of events at its next start
+        #[arg(long)]
+        retry: bool,
         #[command(flatten)]
         socket: Socket,
         #[command(flatten)]
@@ -70,9 +74,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             show(json, &config, &config.to_text())?;
         }
         Command::Default(json) => show(json, &Config::default(), DEFAULT_TEXT)?,
-        Command::Reload { socket, json } => {
-            socket.connect()?.answer("Reload", &[])?;
-            json.show(&Document::new("config_reload", json!({ "reloaded": true })), || {
+        Command::Reload { retry, socket, json } => {
+            // Only where it is asked for, so that a daemon of another version understands the rest.
+            let parameters = if *retry { vec![("retry", true.into())] } else { Vec::new() };
+            socket.connect()?.answer("Reload", &parameters)?;
+            json.show(&Document::new("config_reload", json!({ "reloaded": true, "retried": retry })), || {
                 "the configuration is read\n".to_owned()
             })?;
         }

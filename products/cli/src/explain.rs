@@ -8,8 +8,9 @@ use brisk_command::json::{Document, Json};
 use brisk_core::decision::Note;
 use brisk_core::knob::{Knob, NotAKnob};
 use brisk_core::state::SettingState;
+use brisk_daemon::attempts::{self, Resting};
 use brisk_daemon::config::{self, Config};
-use brisk_daemon::control::protocol::{Apps, Launches, Pages, Row};
+use brisk_daemon::control::protocol::{Apps, Launches, Pages, Row, Status};
 use brisk_daemon::control::{Client, ClientError};
 use brisk_daemon::dirs;
 use brisk_daemon::explain::Explainer;
@@ -63,7 +64,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.at.is_none() && args.record.is_none() {
         match args.socket.status() {
             Ok(status) => {
-                let of_daemon = Explained { decided_unix_ms: None, settings: status.settings, notes: status.notes };
+                let (settings, notes, resting) = (status.settings, status.notes, status.resting);
+                let of_daemon = Explained { decided_unix_ms: None, settings, notes, resting };
                 return show(args, of_daemon, knob.as_ref(), now_unix_ms);
             }
             Err(ClientError::NotRunning { .. }) => {
@@ -88,7 +90,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         args.json.show(&Document::new("explain", Explained::default()), || nothing)?;
         return Ok(ExitCode::from(1));
     };
-    let of_record = Explained { decided_unix_ms: Some(decided_unix_ms), settings: found.settings, notes: found.notes };
+    let of_record = Explained {
+        decided_unix_ms: Some(decided_unix_ms),
+        settings: found.settings,
+        notes: found.notes,
+        resting: Vec::new(),
+    };
     show(args, of_record, knob.as_ref(), at_unix_ms.unwrap_or(now_unix_ms))
 }
 
@@ -98,13 +105,17 @@ fn explain_app(args: &Args, no_knob: &NotAKnob) -> anyhow::Result<ExitCode> {
     if args.at.is_some() || args.record.is_some() {
         bail!("{no_knob}; an app is explained as it is now, without --at and --record");
     }
-    let ask = |client: &mut Client| -> Result<(Apps, Pages, Launches), ClientError> {
+    let ask = |client: &mut Client| -> Result<(Apps, Pages, Launches, Vec<Resting>), ClientError> {
         let apps = client.call("GetApps", &[], "apps")?;
         let pages = client.call("GetPages", &[("app", name.as_str().into())], "pages")?;
-        Ok((apps, pages, client.call("GetLaunches", &[], "launches")?))
+        let launches = client.call("GetLaunches", &[], "launches")?;
+        let status: Status = client.call("GetStatus", &[], "status")?;
+        // What is a matter of settings is explained with these.
+        let is_of_apps = |resting: &Resting| !attempts::is_of_settings(&resting.part);
+        Ok((apps, pages, launches, status.resting.into_iter().filter(is_of_apps).collect()))
     };
-    let (apps, pages, mut of_launches) = match args.socket.connect().and_then(|mut client| ask(&mut client)) {
-        Ok(both) => both,
+    let (apps, pages, mut of_launches, resting) = match args.socket.connect().and_then(|mut client| ask(&mut client)) {
+        Ok(all) => all,
         // What looks like a setting was meant as one.
         Err(ClientError::NotRunning { .. }) if name.contains('/') => bail!("{no_knob}"),
         Err(error) => return Err(error.into()),
@@ -116,12 +127,13 @@ fn explain_app(args: &Args, no_knob: &NotAKnob) -> anyhow::Result<ExitCode> {
     };
     text += &pages::explain(&pages, name);
     text += &launches::explain(&of_launches);
+    text.extend(resting.iter().map(|resting| format!("{resting}\n")));
     let is_it = |row: &&Row| row.id == *name || row.group == *name;
     let rows: Vec<&Row> = apps.survey.apps.iter().filter(is_it).collect();
     let of_pages: Vec<_> = pages::of(&pages, name).collect();
     let document = json!({
         "active": apps.active, "apps": rows, "swap_active": pages.active, "at_ns": pages.survey.at_ns, "pages": of_pages,
-        "prefetch_active": of_launches.active, "launches": of_launches.apps,
+        "prefetch_active": of_launches.active, "launches": of_launches.apps, "resting": resting,
     });
     args.json.show(&Document::new("explain", document), || text)?;
     Ok(ExitCode::SUCCESS)
@@ -134,12 +146,15 @@ struct Explained {
     decided_unix_ms: Option<u64>,
     settings: Vec<SettingState>,
     notes: Vec<Note>,
+    /// Parts that the daemon does without at this moment.
+    resting: Vec<Resting>,
 }
 
 fn show(args: &Args, mut explained: Explained, knob: Option<&Knob>, now_unix_ms: u64) -> anyhow::Result<ExitCode> {
     if let Some(knob) = knob {
         explained.settings.retain(|setting| setting.knob() == knob);
         explained.notes.clear();
+        explained.resting.retain(|resting| resting.part == attempts::of_knob(knob));
     }
     args.json.show(&Document::new("explain", &explained), || text(&explained, knob, now_unix_ms))?;
     Ok(if explained.settings.is_empty() && knob.is_some() { ExitCode::from(1) } else { ExitCode::SUCCESS })
@@ -156,6 +171,7 @@ fn text(explained: &Explained, knob: Option<&Knob>, now_unix_ms: u64) -> String 
         _ => {}
     }
     text.extend(explained.notes.iter().map(|note| format!("{} notes: {}\n", note.engine, note.reason)));
+    text.extend(explained.resting.iter().map(|resting| format!("{resting}\n")));
     text
 }
 

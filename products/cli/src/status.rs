@@ -106,6 +106,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     } else {
         args.json.show(&Document::new("status", &status), || view::text(&status))?;
     }
-    let lacking = !status.trouble.is_empty() || status.record.as_ref().is_some_and(|record| record.trouble.is_some());
+    let lacking = !status.trouble.is_empty()
+        || !status.resting.is_empty()
+        || status.record.as_ref().is_some_and(|record| record.trouble.is_some());
     Ok(if lacking { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }

@@ -79,7 +79,7 @@ pub(crate) fn undo(args: &Undo) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     for left in &undone.left {
-        eprintln!("brisk: left: {left}");
+        brisk_log::warn!("brisk: left: {left}");
     }
     bail!("the rest is removed; when the cause is gone, 'brisk swap undo' goes on with what is left");
 }

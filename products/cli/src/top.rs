@@ -105,6 +105,7 @@ fn picture(status: &Status, rates: Option<&Interval>, memory: Option<&Apps>) -> 
         if status.engines.is_empty() { "none".to_owned() } else { status.engines.join(", ") }
     ));
     lines.extend(status.trouble.iter().map(|trouble| bad(&format!("!! {trouble}"))));
+    lines.extend(status.resting.iter().map(|resting| bad(&format!("!! {resting}"))));
     let changed = status.changed_externally.iter();
     lines.extend(changed.map(|one| caution(&format!("!! {} was changed externally to {}", one.knob, one.found))));
     lines.push(String::new());

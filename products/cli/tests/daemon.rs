@@ -148,7 +148,7 @@ fn without_a_daemon_apps_are_not_shown_and_what_is_missing_is_said() {
         assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), String::new()), "{arguments:?}");
         let said = text(&output.stderr);
         assert!(
-            said.contains("briskd does not run") && said.contains("systemctl start briskd"),
+            said.contains("briskd does not run") && said.contains(brisk_daemon::init::Init::of_machine().start()),
             "{arguments:?}: {said}"
         );
     }
@@ -208,12 +208,14 @@ fn without_a_daemon_an_app_is_forgotten_in_the_file() {
     };
     let nothing = (Some(1), "nothing was learned of 'mpv'\n".to_owned(), String::new());
     assert_eq!(forget(&["mpv"]), nothing);
-    assert_eq!(forget(&["--all"]), (Some(1), "nothing was learned\n".to_owned(), String::new()));
+    let (code, _, said) = forget(&["--all"]);
+    assert!(code == Some(2) && said.contains("--yes"), "{said}");
+    assert_eq!(forget(&["--all", "--yes"]), (Some(1), "nothing was learned\n".to_owned(), String::new()));
     std::fs::create_dir_all(file.parent().expect("a directory")).expect("made");
     std::fs::write(&file, "{}").expect("damaged");
     let (code, _, said) = forget(&["mpv"]);
     assert!(code == Some(2) && said.contains("iram/learned.json"), "{said}");
-    assert_eq!(forget(&["--all"]), (Some(0), "all apps: forgotten\n".to_owned(), String::new()));
+    assert_eq!(forget(&["--all", "--yes"]), (Some(0), "all apps: forgotten\n".to_owned(), String::new()));
     assert!(!file.exists());
     for wrong in [&[][..], &["mpv", "--all"]] {
         let (code, _, said) = forget(wrong);

@@ -33,6 +33,7 @@ use brisk_sense::{Hierarchies, LocalTime, Sampler, Sense};
 
 use crate::account::{Account, Line};
 use crate::apps::{self, Apps};
+use crate::attempts::Attempts;
 use crate::clocks::Reading;
 use crate::config::Config;
 use crate::control::Server;
@@ -108,6 +109,7 @@ pub struct Daemon {
     moment: Moment,
     state: State,
     timers: Timers<Self>,
+    attempts: Attempts,
     actuator: Actuator,
     recorder: Recorder,
     server: Option<Server>,
@@ -216,6 +218,7 @@ impl Daemon {
         self.moment.now = Reading::now();
         self.save_learned();
         let restored = self.actuator.restore();
+        self.attempts.close();
         self.recorder.close(self.moment.now);
         let report = restored.context("not everything is as it was before brisk; 'brisk reset' tries again")?;
         if !self.options.dry_run {
@@ -252,7 +255,7 @@ impl Daemon {
         self.sample_screen();
         if woken.reload {
             // The log has the error.
-            let _ = self.reload();
+            let _ = self.reload(false);
         }
         self.answer_all(&woken.control);
         self.schedule_round();

@@ -14,6 +14,7 @@
 
 pub mod account;
 pub mod apps;
+pub mod attempts;
 pub mod clocks;
 pub mod command;
 pub mod config;
@@ -23,6 +24,7 @@ pub mod devices;
 pub mod dirs;
 pub mod engines;
 pub mod explain;
+pub mod init;
 pub mod killers;
 pub mod learned;
 #[cfg(test)]

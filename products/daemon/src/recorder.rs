@@ -126,6 +126,16 @@ impl Recorder {
         }
     }
 
+    /// Removes all that was recorded; a new session begins with the next item. Says whether there was anything.
+    ///
+    /// # Errors
+    /// When a file cannot be removed.
+    pub fn forget(&mut self, now: Reading) -> brisk_record::Result<bool> {
+        self.close(now);
+        (self.scene, self.decided) = (Scene::default(), None);
+        if self.place.max_bytes == 0 { Ok(false) } else { brisk_record::remove(&self.place.path) }
+    }
+
     fn write(&mut self, now: Reading, write: impl FnOnce(&mut Writer) -> brisk_record::Result<()>) {
         if self.place.max_bytes == 0 || now.monotonic_ns < self.retry_ns {
             return;

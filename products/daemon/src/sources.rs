@@ -20,6 +20,7 @@ use rustix::io::Errno;
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use crate::attempts::{Attempts, Resting};
 use crate::control::Server;
 
 /// Stall of tasks within two seconds that counts as an event.
@@ -124,18 +125,19 @@ enum Source {
 }
 
 impl Sources {
-    /// Opens all that this machine has.
+    /// Opens all that this machine has, but those that rest.
     ///
     /// # Errors
     /// When signals cannot be received.
-    pub fn open(sense: &Sense) -> std::io::Result<Self> {
+    pub fn open(sense: &Sense, attempts: &mut Attempts) -> std::io::Result<Self> {
         let mut lacking = Vec::new();
         let mut have = |what: &str, outcome: brisk_sense::Result<bool>| match outcome {
             Ok(true) => {}
             Ok(false) => lacking.push(format!("{what}: this kernel lacks the notification")),
             Err(error) => lacking.push(format!("{what}: {}", in_one_line(&error))),
         };
-        let groups = split(GroupWatch::new(sense), |outcome| have("no launches of apps are seen", outcome));
+        let groups = attempts.using("watch_of_groups", || GroupWatch::new(sense));
+        let groups = split(groups, |outcome| have("no launches of apps are seen", outcome));
         // A desktop, a service manager or Android names groups for apps; else sessions stand for them.
         let named =
             |group: &brisk_sense::Group| group.dir.iter().any(|part| is_of_app_manager(&part.to_string_lossy()));
@@ -143,19 +145,21 @@ impl Sources {
         let sessions = if by_groups {
             None
         } else {
-            split(SessionWatch::new(sense).map(Some), |outcome| {
-                have("no launches without control groups are seen", outcome)
-            })
+            let sessions = attempts.using("watch_of_sessions", || SessionWatch::new(sense).map(Some));
+            split(sessions, |outcome| have("no launches without control groups are seen", outcome))
         };
-        let front = split(FrontWatch::new(sense), |_| ());
-        let blocks = split(BlockWatch::new().map(Some), |outcome| have("new devices are not seen", outcome));
-        let queues =
-            split(QueueWatch::new().map(Some), |outcome| have("external changes are not seen at once", outcome));
-        let mounts = split(TableWatch::mounts(sense).map(Some), |outcome| have("mounts are not seen", outcome));
-        let swaps = split(TableWatch::swaps(sense), |_| ());
+        let front = split(attempts.using("watch_of_front", || FrontWatch::new(sense)), |_| ());
+        let blocks = attempts.using("watch_of_devices", || BlockWatch::new().map(Some));
+        let blocks = split(blocks, |outcome| have("new devices are not seen", outcome));
+        let queues = attempts.using("watch_of_queues", || QueueWatch::new().map(Some));
+        let queues = split(queues, |outcome| have("external changes are not seen at once", outcome));
+        let mounts = attempts.using("watch_of_mounts", || TableWatch::mounts(sense).map(Some));
+        let mounts = split(mounts, |outcome| have("mounts are not seen", outcome));
+        let swaps = split(attempts.using("watch_of_swaps", || TableWatch::swaps(sense)), |_| ());
         let pressure = [Resource::Io, Resource::Memory].map(|resource| {
             let what = format!("no events of pressure on {resource}");
-            split(PressureWatch::new(sense, resource, STALL), |outcome| have(&what, outcome))
+            let watch = attempts.using("watch_of_pressure", || PressureWatch::new(sense, resource, STALL));
+            split(watch, |outcome| have(&what, outcome))
         });
         Ok(Self {
             signals: Signals::take_over()?,
@@ -305,9 +309,12 @@ impl Sources {
     }
 }
 
-/// Takes the value out of an outcome, and reports whether there was one.
-fn split<T>(outcome: brisk_sense::Result<Option<T>>, mut tell: impl FnMut(brisk_sense::Result<bool>)) -> Option<T> {
-    match outcome {
+/// Takes the value out of an outcome, and reports whether there was one; a source that rests is shown as such.
+fn split<T>(
+    outcome: Result<brisk_sense::Result<Option<T>>, Resting>,
+    mut tell: impl FnMut(brisk_sense::Result<bool>),
+) -> Option<T> {
+    match outcome.ok()? {
         Ok(value) => {
             tell(Ok(value.is_some()));
             value

@@ -4,6 +4,7 @@
 //! cure leaves out), or *modelled* (a factor of the device that the cure can at most take away). The order is that of the gain as a factor;
 //! of equal ones the smaller risk comes first. What is in memory alone is a bound of the studies and no cure, so it is not listed.
 
+use brisk_daemon::init::Init;
 use brisk_results::{CureCrash, CureRow, FootprintDrop};
 use brisk_sync::advice::Advice;
 use brisk_sync::policy::Class;
@@ -12,6 +13,8 @@ use serde::Serialize;
 /// What is known.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Known {
+    /// How services are managed here.
+    pub(super) init: Init,
     /// Files for which the app waits in syncs.
     pub(super) waits: Vec<Advice>,
     /// Run times under solutions.
@@ -261,8 +264,8 @@ fn modelled(known: &Known) -> Vec<Cure> {
             of: "reads of a launch that is concurrent with writes".to_owned(),
             cost: "writes wait while an app is launched",
             risk: "none: what an app was told is durable is".to_owned(),
-            apply: Some("systemctl enable --now briskd".to_owned()),
-            undo: Some("systemctl disable --now briskd".to_owned()),
+            apply: Some(known.init.enable().to_owned()),
+            undo: Some(known.init.disable("briskd")),
             steps: "",
         });
     }

@@ -9,6 +9,10 @@ use brisk_sense::{
     Swap, Zram,
 };
 
+use brisk_daemon::attempts::Resting;
+use brisk_daemon::control::protocol::Status;
+use brisk_daemon::control::{Client, SOCKET};
+use brisk_daemon::init::Init;
 use brisk_daemon::killers::{self, MemoryProgram};
 use brisk_daemon::{dirs, learned};
 
@@ -26,6 +30,15 @@ pub(crate) struct Home {
     pub(crate) fs_type: String,
     /// Kernel name of the whole disk; `None` where there is no single one.
     pub(crate) disk: Option<String>,
+}
+
+/// The daemon that runs, as far as it says what it does without.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Running {
+    pub(crate) pid: u32,
+    pub(crate) engines: Vec<String>,
+    pub(crate) resting: Vec<Resting>,
+    pub(crate) trouble: Vec<String>,
 }
 
 /// All that the judgement may use.
@@ -80,6 +93,10 @@ pub(crate) struct Facts {
     pub(crate) lab_program: Option<PathBuf>,
     pub(crate) powercap: Known<Vec<PowercapZone>>,
     pub(crate) supplies: Known<Vec<PowerSupply>>,
+    /// How services are managed.
+    pub(crate) init: Init,
+    /// `None` where no daemon answers this user. Its service may allow less than this process may.
+    pub(crate) daemon: Option<Running>,
 }
 
 impl Facts {
@@ -128,6 +145,8 @@ impl Facts {
             lab_program: crate::lab::program(),
             powercap: known(sense.powercap_zones()),
             supplies: known(sense.power_supplies()),
+            init: Init::of(&sense.path("/")),
+            daemon: running(),
         }
     }
 
@@ -140,6 +159,13 @@ impl Facts {
 /// Keeps the value, or the words of the error and its cause.
 fn known<T>(outcome: Result<T, brisk_sense::Error>) -> Known<T> {
     outcome.map_err(|error| format!("{:#}", anyhow::Error::from(error)))
+}
+
+fn running() -> Option<Running> {
+    let status: Status =
+        Client::connect(&brisk_daemon::run_dir(None).join(SOCKET)).ok()?.call("GetStatus", &[], "status").ok()?;
+    let Status { pid, engines, resting, trouble, .. } = status;
+    Some(Running { pid, engines, resting, trouble })
 }
 
 fn queues(sense: &Sense) -> Known<Vec<BlockQueue>> {

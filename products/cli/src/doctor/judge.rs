@@ -7,6 +7,7 @@
 //! Properties: whatever is not ok has a reason and a remedy; an unavailable fact never counts as ok; every part has
 //! at least one finding.
 
+mod daemon;
 mod launch;
 mod measure;
 mod memory;
@@ -34,6 +35,7 @@ pub(crate) fn judge(facts: &Facts) -> Vec<Finding> {
             Part::Launch => launch::launch(facts, needs),
             Part::Energy => measure::energy(facts, needs),
         }
+        daemon::daemon(facts, Needs { part, findings: &mut findings });
     }
     findings
 }

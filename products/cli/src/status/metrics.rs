@@ -26,6 +26,7 @@ pub(super) fn text(status: &Status, dialect: Dialect) -> anyhow::Result<String> 
         ("resident_bytes", "Memory of the daemon", status.cost.rss_bytes),
         ("paused", "Whether all settings are as before brisk on request", u64::from(status.paused)),
         ("troubles", "Things that the daemon lacks or could not do", status.trouble.len() as u64),
+        ("resting_parts", "Parts that the daemon does without, since it has died in them", status.resting.len() as u64),
     ] {
         Family::begin(&mut text, dialect, Kind::Gauge, ("", name), help)?.sample(&[], value as f64, None)?;
     }

@@ -88,6 +88,9 @@ pub(super) fn text(status: &Status) -> String {
     for trouble in &status.trouble {
         let _ = writeln!(text, "{}", bad(&format!("!! {trouble}")));
     }
+    for resting in &status.resting {
+        let _ = writeln!(text, "{}", bad(&format!("!! {resting}")));
+    }
     for line in super::saved_lines(status) {
         let _ = writeln!(text, "{line}");
     }

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::protocol::{Call, INTERFACE, Reply};
+use crate::init::Init;
 
 /// How long the daemon may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -26,7 +27,7 @@ pub struct Client {
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// It does not run.
-    #[error("briskd does not run (no socket at {}): start it with 'systemctl start briskd'", .path.display())]
+    #[error("briskd does not run (no socket at {}): start it as root with '{}'", .path.display(), Init::of_machine().start())]
     NotRunning {
         /// The socket.
         path: PathBuf,

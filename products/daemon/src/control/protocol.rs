@@ -10,6 +10,7 @@ pub use brisk_mars::Row as AppPages;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::attempts::Resting;
 use crate::devices;
 use crate::killers::MemoryProgram;
 
@@ -208,6 +209,9 @@ pub struct Status {
     pub changed_externally: Vec<ChangedExternally>,
     /// What the daemon lacks or could not do.
     pub trouble: Vec<String>,
+    /// Parts that it does without, since it has died in them.
+    #[serde(default)]
+    pub resting: Vec<Resting>,
     /// What it did.
     pub counts: Counts,
     /// What it costs.
@@ -504,7 +508,7 @@ mod tests {
             lost: Some(0.5),
             frozen: false,
         };
-        let types: [(&str, BTreeSet<String>); 26] = [
+        let types: [(&str, BTreeSet<String>); 27] = [
             ("Status", keys(&Status::default())),
             // No level is read ahead, or ended early.
             ("Setting", {
@@ -527,6 +531,7 @@ mod tests {
             ("Saved", keys(&Saved::default())),
             ("Record", keys(&Record::default())),
             ("MemoryProgram", keys(&MemoryProgram::default())),
+            ("Resting", keys(&Resting::default())),
             ("Happening", keys(&Happening::default())),
             ("Apps", keys(&Apps::default())),
             ("AppMemory", keys(&survey)),

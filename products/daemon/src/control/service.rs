@@ -16,8 +16,8 @@ pub enum Ask {
     Explain(Option<String>),
     /// To subscribe to events.
     Monitor,
-    /// To read the configuration again.
-    Reload,
+    /// To read the configuration again; with true, to try again the parts that rest.
+    Reload(bool),
     /// To restore everything.
     Reset,
     /// Tells which app is in front, or that none is.
@@ -61,7 +61,7 @@ impl Ask {
     /// Whether it changes anything, which takes root.
     #[must_use]
     pub fn changes(&self) -> bool {
-        matches!(self, Self::Reload | Self::Reset | Self::Forget(_))
+        matches!(self, Self::Reload(_) | Self::Reset | Self::Forget(_))
     }
 }
 
@@ -118,6 +118,7 @@ pub(super) fn understand(call: &Call) -> Result<Ask, Reply> {
         (INTERFACE, "SetFront") => &["group", "pid", "id"],
         (INTERFACE, "LaunchBegins" | "LaunchEnds") => &["id", "pid"],
         (INTERFACE, "SetIdle") => &["idle"],
+        (INTERFACE, "Reload") => &["retry"],
         (INTERFACE, "GetPages" | "GetLaunches" | "Forget") => &["app"],
         _ => &[],
     };
@@ -168,7 +169,11 @@ pub(super) fn understand(call: &Call) -> Result<Ask, Reply> {
         (INTERFACE, "Explain") => Ask::Explain(text("knob")?),
         (INTERFACE, "Monitor") if call.more != Some(true) => return Err(error(SERVICE, "ExpectedMore", &[])),
         (INTERFACE, "Monitor") => Ask::Monitor,
-        (INTERFACE, "Reload") => Ask::Reload,
+        (INTERFACE, "Reload") => match given.get("retry") {
+            None | Some(Value::Null) => Ask::Reload(false),
+            Some(Value::Bool(retry)) => Ask::Reload(*retry),
+            Some(_) => return Err(of_service("InvalidParameter", "parameter", "retry")),
+        },
         (INTERFACE, "Reset") => Ask::Reset,
         (INTERFACE, "SetFront") => match (app("group", Target::Group)?, text("id")?.map(Target::Id)) {
             (Some(_), Some(_)) => return Err(of_service("InvalidParameter", "parameter", "id")),
@@ -231,7 +236,9 @@ mod tests {
         assert_eq!(ask("org.brisk.Daemon.SetIdle", json!({"idle": true})), Ask::SetIdle(true));
         let monitor = Call { more: Some(true), ..call("org.brisk.Daemon.Monitor", json!({})) };
         assert_eq!(understand(&monitor), Ok(Ask::Monitor));
-        assert!(Ask::Reset.changes() && Ask::Reload.changes() && !Ask::Monitor.changes());
+        assert!(Ask::Reset.changes() && Ask::Reload(true).changes() && !Ask::Monitor.changes());
+        assert_eq!(ask("org.brisk.Daemon.Reload", json!({})), Ask::Reload(false));
+        assert_eq!(ask("org.brisk.Daemon.Reload", json!({"retry": true})), Ask::Reload(true));
         let forget = ask("org.brisk.Daemon.Forget", json!({"app": "mpv"}));
         assert!(forget == Ask::Forget(Some("mpv".to_owned())) && forget.changes());
         assert_eq!(ask("org.brisk.Daemon.Forget", json!({})), Ask::Forget(None));
@@ -273,6 +280,7 @@ mod tests {
             ("org.brisk.Daemon.LaunchBegins", json!({}), "InvalidParameter"),
             ("org.brisk.Daemon.LaunchEnds", json!({"id": 7}), "InvalidParameter"),
             ("org.brisk.Daemon.SetIdle", json!({"idle": "yes"}), "InvalidParameter"),
+            ("org.brisk.Daemon.Reload", json!({"retry": "yes"}), "InvalidParameter"),
             ("org.varlink.service.GetInterfaceDescription", json!({}), "InvalidParameter"),
             ("org.varlink.service.GetInterfaceDescription", json!({"interface": "a.b"}), "InterfaceNotFound"),
         ] {

@@ -57,7 +57,7 @@ impl Daemon {
                 let begin = self.happening("event", "listens");
                 Ok(Reply { continues: Some(true), ..reply_with(&[("happening", &begin)]) })
             }
-            Ask::Reload => self.reload().map(|()| reply_with(&[])).map_err(Fault::BadConfig),
+            Ask::Reload(retry) => self.reload(*retry).map(|()| reply_with(&[])).map_err(Fault::BadConfig),
             Ask::Reset => self.reset(),
             Ask::SetFront(target) => self.set_front(target.as_ref(), asked.peer),
             Ask::LaunchBegins(target) => self.launch_begins(target, asked.peer),
@@ -71,13 +71,15 @@ impl Daemon {
     }
 
     /// Reads the configuration again; the current one stays when the new one cannot be used, and the error says why.
-    pub(super) fn reload(&mut self) -> Result<(), String> {
+    /// With `retry`, parts that rest are tried again.
+    pub(super) fn reload(&mut self, retry: bool) -> Result<(), String> {
         self.manager.reloading(self.moment.now.monotonic_ns);
         let loaded = Config::load(&self.options.config_path, self.options.or_default);
         let outcome = match loaded {
             Ok((config, text)) => {
-                self.configure(config, text);
-                Ok(())
+                let retried = if retry { self.retry() } else { Ok(()) };
+                self.configure(config, text, retry);
+                retried
             }
             Err(error) => {
                 let why = in_one_line(&error);
@@ -89,14 +91,23 @@ impl Daemon {
         outcome
     }
 
-    fn configure(&mut self, config: Config, text: String) {
+    /// Has the parts that rest tried again.
+    fn retry(&mut self) -> Result<(), String> {
+        self.machine.opens = super::pages::Opens::default();
+        self.attempts
+            .retry()
+            .map_err(|error| format!("the parts that rest will rest again after the next start: {error}"))
+    }
+
+    fn configure(&mut self, config: Config, text: String, anew: bool) {
         devices::absent(&self.machine.sense, &config)
             .iter()
             .for_each(|absent| brisk_log::warn!("briskd: warning: {absent}"));
         let measured = profiles::read(&self.options.profiles_dir);
         let is_measured = |(name, _): &(&String, &String)| !is_learned(name);
         // The state of engines stays as long as nothing that concerns them changes; what they have learned stays anyway.
-        let differs = config != self.policy.config
+        let differs = anew
+            || config != self.policy.config
             || !measured.iter().eq(self.policy.configuration.files.iter().filter(is_measured));
         // An engine that ends now is to know this again, and one that begins knows what it had learned when it ran last.
         self.save_learned();
@@ -167,6 +178,7 @@ impl Daemon {
             notes: state.notes.clone(),
             changed_externally: state.changed_externally.clone(),
             trouble: state.trouble.iter().chain(&state.failing).cloned().collect(),
+            resting: self.attempts.resting().collect(),
             counts: state.counts,
             saved: state.savings.estimates(),
             saved_how: savings::METHOD.to_owned(),

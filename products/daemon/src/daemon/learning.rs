@@ -7,6 +7,7 @@ use brisk_core::event::EventKind;
 use brisk_core::reason::Reason;
 
 use super::{Daemon, JOURNAL, timer};
+use crate::attempts::part;
 use crate::config::Config;
 use crate::control::protocol::{Apps, Reply};
 use crate::control::{Fault, reply_with};
@@ -50,13 +51,20 @@ impl Daemon {
         }
     }
 
-    /// Forgets an app, or all, in engines and files.
+    /// Forgets an app, or all, in engines and files; with all, the record too, which has the launches of all.
     pub(super) fn forget(&mut self, app: Option<&str>) -> Result<Reply, Fault> {
         let mut known = self.policy.engines.forget(app);
         if !self.options.dry_run {
             let in_files = learned::forget(&self.options.learned_dir, app);
             known |= in_files.map_err(|error| Fault::CannotForget(in_one_line(&error)))?;
             self.policy.saved.clear();
+        }
+        if app.is_none() {
+            // Both name the apps that were used.
+            self.state.actions.clear();
+            self.moment.events.clear();
+            let recorded = self.recorder.forget(self.moment.now);
+            known |= recorded.map_err(|error| Fault::CannotForget(in_one_line(&error)))?;
         }
         Ok(reply_with(&[("known", &known)]))
     }
@@ -100,12 +108,11 @@ impl Daemon {
         if limits(config) != limits(&self.policy.config) {
             self.actuator.limit_ends(config.iram.ends, config.iram.ends_per_minute);
         }
-        if self.policy.engines.need_worker()
-            && let Err(error) = self.actuator.start_worker(JOURNAL)
-        {
-            self.report_trouble(in_one_line(&error));
-        }
-        if is_active && let Err(error) = self.actuator.start_keeper() {
+        let Self { attempts, actuator, policy, .. } = self;
+        let worker =
+            policy.engines.need_worker().then(|| attempts.using(part::WORKER, || actuator.start_worker(JOURNAL)));
+        let keeper = is_active.then(|| attempts.using(part::KEEPER, || actuator.start_keeper()));
+        for error in worker.into_iter().chain(keeper).filter_map(|started| started.ok()?.err()) {
             self.report_trouble(in_one_line(&error));
         }
     }

@@ -11,6 +11,7 @@ use brisk_sense::{Group, OpenedFiles};
 
 use super::people::processes;
 use super::{Daemon, Machine};
+use crate::attempts::part;
 use crate::control::protocol::{Pages, Reply};
 use crate::control::{Fault, reply_with};
 use crate::returns::Used;
@@ -82,13 +83,24 @@ impl Daemon {
     /// Watches which files launches open that an engine learns from.
     pub(super) fn watch_opens(&mut self) {
         let wanted = self.policy.engines.launch_watches();
-        let Machine { sense, apps, opens, .. } = &mut self.machine;
+        let (Machine { sense, apps, opens, .. }, attempts) = (&mut self.machine, &mut self.attempts);
         opens.files.retain(|group, _| wanted.contains(group));
         if wanted.is_empty() || opens.is_refused {
             opens.watch = None;
             return;
         }
-        let watch = match opens.watch.take().map_or_else(|| OpenedFiles::watch(sense), Ok) {
+        let watch = match opens.watch.take() {
+            Some(watch) => Ok(watch),
+            None => match attempts.using(part::OPENED_FILES, || OpenedFiles::watch(sense)) {
+                Ok(watch) => watch,
+                // Which is shown.
+                Err(_rests) => {
+                    opens.is_refused = true;
+                    return;
+                }
+            },
+        };
+        let watch = match watch {
             Ok(watch) => watch,
             Err(error) => {
                 opens.is_refused = true;
@@ -130,9 +142,12 @@ impl Daemon {
             let (sense, config) = (&self.machine.sense, &self.policy.config.prefetch);
             let pids = processes(sense, &group.dir);
             let opened = self.machine.opens.files.get(&name);
-            let files = match sense.launch_files(&pids, opened, &|path| config.is_private(path)) {
-                Ok(files) => files,
-                Err(error) => {
+            let is_private = |path: &str| config.is_private(path);
+            let found = self.attempts.using(part::LAUNCH_FILES, || sense.launch_files(&pids, opened, &is_private));
+            let files = match found {
+                Ok(Ok(files)) => files,
+                Err(_rests) => brisk_core::launch::LaunchFiles::default(),
+                Ok(Err(error)) => {
                     self.report_trouble(format!("the files of launches are not known: {}", in_one_line(&error)));
                     brisk_core::launch::LaunchFiles::default()
                 }
@@ -165,9 +180,10 @@ impl Daemon {
 
     fn scan(&mut self, group: &Group) -> Option<AppPages> {
         let sense = &self.machine.sense;
-        match sense.app_pages(&processes(sense, &group.dir)) {
-            Ok(pages) => Some(pages),
-            Err(error) => {
+        match self.attempts.using(part::PAGE_TABLES, || sense.app_pages(&processes(sense, &group.dir))) {
+            Ok(Ok(pages)) => Some(pages),
+            Err(_rests) => None,
+            Ok(Err(error)) => {
                 self.report_trouble(format!("the pages of apps are not known: {}", in_one_line(&error)));
                 None
             }

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use brisk_core::action::Once;
+use brisk_core::action::{Once, Setting};
 use brisk_core::app::App;
 use brisk_core::arbiter::{Resolution, Resolved};
 use brisk_core::causes::in_one_line;
 use brisk_core::decision::Observed;
 use brisk_core::event::EventKind;
-use brisk_core::outcome::{Outcome, Performed};
+use brisk_core::knob::Knob;
+use brisk_core::outcome::{Applied, Outcome, Performed};
 use brisk_core::snapshot::{DiskTotals, Part, Snapshot};
 use brisk_core::state::ActionState;
 use brisk_record::{Decided, Scene};
@@ -17,6 +18,7 @@ use brisk_act::Sensed;
 
 use super::{ACTIONS_SHOWN, Daemon, Machine, SETTLE_NS, log, nice_min, timer};
 use crate::account::Doing;
+use crate::attempts::of_knob;
 use crate::render;
 use crate::settings::Change;
 
@@ -151,7 +153,7 @@ impl Daemon {
             // External changes are not announced here.
             self.actuator.invalidate();
         }
-        let applied = self.actuator.apply_changed(&targets, self.moment.now.monotonic_ns);
+        let applied = self.apply_targets(targets);
         if applied.iter().any(|applied| matches!(applied.outcome, Outcome::Pending { .. })) {
             let retry_ns = self.moment.now.monotonic_ns.saturating_add(BUSY_RETRY_NS);
             self.moment.wanted_ns = Some(self.moment.wanted_ns.map_or(retry_ns, |wanted_ns| wanted_ns.min(retry_ns)));
@@ -178,6 +180,39 @@ impl Daemon {
             self.expect_own_writes(&written);
         }
         change
+    }
+
+    /// Has the actuator apply the levels of the parts that do not rest. Parts that are used for the first time join one after the other, so
+    /// that a crash is that of one of them.
+    fn apply_targets(&mut self, targets: Vec<Setting>) -> Vec<Applied> {
+        let now_ns = self.moment.now.monotonic_ns;
+        let parts: BTreeSet<&'static str> = targets.iter().map(|target| of_knob(&target.knob)).collect();
+        let (tried, new): (Vec<_>, Vec<_>) = parts.into_iter().partition(|part| self.attempts.is_tried(part));
+        // Those that were tried together, then each of the others.
+        let steps = std::iter::once(tried).chain(new.into_iter().map(|part| vec![part]));
+        let (mut joined, mut refused) = (Vec::new(), Vec::new());
+        let mut applied: BTreeMap<Knob, Outcome> = BTreeMap::new();
+        for step in steps {
+            let of_step = targets.iter().filter(|target| step.contains(&of_knob(&target.knob)));
+            if let Some(resting) = step.iter().find_map(|part| self.attempts.begin(part).err()) {
+                let refuse = |target: &Setting| Applied {
+                    knob: target.knob.clone(),
+                    outcome: Outcome::Refused { why: resting.to_string() },
+                };
+                refused.extend(of_step.map(refuse));
+                continue;
+            }
+            joined.extend(of_step.cloned());
+            for Applied { knob, outcome } in self.actuator.apply_changed(&joined, now_ns) {
+                // What was written before another part joined is unchanged then.
+                if outcome != Outcome::Unchanged || !applied.contains_key(&knob) {
+                    applied.insert(knob, outcome);
+                }
+            }
+            step.iter().for_each(|part| self.attempts.end(part));
+        }
+        let applied = applied.into_iter().map(|(knob, outcome)| Applied { knob, outcome });
+        applied.chain(refused).collect()
     }
 
     /// Takes the announcements of brisk's own writes to these devices: they call for a check, not for a scan.
@@ -222,6 +257,17 @@ impl Daemon {
 
     /// Executes an edge. What stops an app is checked against what is sensed at this moment.
     pub(super) fn perform(&mut self, once: &Once) -> Outcome {
+        if let Err(resting) = self.attempts.begin(once.name()) {
+            return Outcome::Refused { why: resting.to_string() };
+        }
+        let outcome = self.perform_sensed(once);
+        if outcome != Outcome::Begun {
+            self.attempts.end(once.name());
+        }
+        outcome
+    }
+
+    fn perform_sensed(&mut self, once: &Once) -> Outcome {
         let now_ns = self.moment.now.monotonic_ns;
         if !matches!(once, Once::Freeze { .. } | Once::EndApp { .. }) {
             return self.actuator.perform(once, &Sensed::default(), now_ns).outcome;
@@ -266,6 +312,7 @@ impl Daemon {
     }
 
     fn note_performed(&mut self, performed: Performed) {
+        self.attempts.end(performed.once.name());
         self.state.counts.actions += u64::from(performed.outcome == Outcome::Done);
         self.push_event(EventKind::Performed { once: performed.once.in_short(), outcome: performed.outcome });
     }

@@ -13,6 +13,7 @@ use brisk_sense::{Hierarchies, LocalTime, SampleChoice, Sampler, Sense, SessionW
 use super::{Daemon, Machine, Moment, Policy, State, TIMERS};
 use crate::account::Account;
 use crate::apps::Apps;
+use crate::attempts::{Attempts, part};
 use crate::clocks::Reading;
 use crate::config::{Config, Record};
 use crate::control::protocol::Counts;
@@ -79,8 +80,11 @@ impl Daemon {
         }
         let sense = Sense::default();
         devices::absent(&sense, &config).iter().for_each(|absent| brisk_log::warn!("briskd: warning: {absent}"));
-        let sources = Sources::open(&sense).context("cannot receive signals")?;
+        let (mut attempts, complaints) = Attempts::open(&options.run_dir, &options.learned_dir, options.dry_run);
+        trouble.extend(complaints);
+        let sources = Sources::open(&sense, &mut attempts).context("cannot receive signals")?;
         trouble.extend(sources.lacking.iter().cloned());
+        attempts.resting().for_each(|resting| brisk_log::warn!("briskd: {resting}"));
         trouble.iter().for_each(|trouble| brisk_log::warn!("briskd: {trouble}"));
         let mut apps = Apps::default();
         sources.groups.iter().flat_map(|groups| groups.living()).for_each(|group| apps.was_there(group.clone()));
@@ -107,8 +111,12 @@ impl Daemon {
         actuator.limit_ends(config.iram.ends, config.iram.ends_per_minute);
         // Engines that act on the memory of apps freeze them: the keeper runs from the start, as its program may have to be read from flash.
         let acts_on_memory = engines.need_activities();
-        let keeper = if acts_on_memory { actuator.start_keeper().err() } else { None };
-        let worker = if engines.need_worker() { actuator.start_worker(JOURNAL).err() } else { None };
+        let mut start = |is_needed: bool, name: &str, start: &mut dyn FnMut() -> Result<(), brisk_act::Error>| {
+            // One that rests is shown as such.
+            is_needed.then(|| attempts.using(name, start).unwrap_or(Ok(())).err()).flatten()
+        };
+        let keeper = start(acts_on_memory, part::KEEPER, &mut || actuator.start_keeper());
+        let worker = start(engines.need_worker(), part::WORKER, &mut || actuator.start_worker(JOURNAL));
         for failed in keeper.into_iter().chain(worker) {
             let why = in_one_line(&failed);
             brisk_log::warn!("briskd: {why}");
@@ -158,6 +166,7 @@ impl Daemon {
                 reclaims: false,
             },
             timers: Timers::new(TIMERS),
+            attempts,
             actuator,
             recorder,
             server,

@@ -175,11 +175,17 @@ pub(crate) fn run_in_zone(dir: &Path, arguments: &[&str], zone: &str) -> (ExitSt
 impl Briskd {
     /// Starts one in `dir` and waits until it says that it is ready.
     pub(crate) fn start(dir: tempfile::TempDir, arguments: &[&str]) -> Self {
+        Self::start_as(dir, arguments, |_| ())
+    }
+
+    /// The same with changes to its command.
+    pub(crate) fn start_as(dir: tempfile::TempDir, arguments: &[&str], change: impl FnOnce(&mut Command)) -> Self {
         let notify = dir.path().join("notify");
         let _ = std::fs::remove_file(&notify);
         let ready = UnixDatagram::bind(&notify).expect("a socket");
         ready.set_read_timeout(Some(PATIENCE)).expect("a socket");
         let mut command = command(dir.path(), &[&["--foreground"], arguments].concat());
+        change(&mut command);
         let mut child = command.env("NOTIFY_SOCKET", &notify).stderr(Stdio::piped()).spawn().expect("briskd runs");
         let (sender, lines) = channel();
         let stderr = BufReader::new(child.stderr.take().expect("a pipe"));
@@ -258,8 +264,13 @@ impl Briskd {
     }
 
     /// Ends it by `signal`; its status and directory.
-    pub(crate) fn end(mut self, signal: Signal) -> (ExitStatus, tempfile::TempDir) {
+    pub(crate) fn end(self, signal: Signal) -> (ExitStatus, tempfile::TempDir) {
         self.signal(signal);
+        self.ended()
+    }
+
+    /// Waits for its end; its status and directory.
+    pub(crate) fn ended(mut self) -> (ExitStatus, tempfile::TempDir) {
         let status = end_of(&mut self.child);
         let dir = std::mem::replace(&mut self.dir, tempfile::tempdir().expect("a directory"));
         (status, dir)

@@ -183,10 +183,9 @@ fn other_killers(facts: &Facts, needs: &mut Needs<'_>) {
     };
     let (ending, others) = (say(true), say(false));
     if !ending.is_empty() {
-        let names: Vec<&str> =
-            programs.iter().filter(|program| program.ends_apps).map(|program| program.name.as_str()).collect();
-        let remedy =
-            format!("to have brisk end apps, which asks them first: systemctl disable --now {}", names.join(" "));
+        let names = programs.iter().filter(|program| program.ends_apps).map(|program| program.name.as_str());
+        let stop: Vec<String> = names.map(|name| facts.init.disable(name)).collect();
+        let remedy = format!("to have brisk end apps, which asks them first: {}", stop.join("; "));
         needs.lacks(State::Degraded, "ending apps", format!("{ending}: brisk ends none"), why, remedy);
     } else if others.is_empty() {
         needs.ok("ending apps", "by brisk, the kernel last; no other program does");

@@ -8,7 +8,7 @@ use brisk_sense::{
 };
 
 use super::*;
-use crate::doctor::facts::Home;
+use crate::doctor::facts::{Home, Running};
 
 const GIB: u64 = 1 << 30;
 
@@ -117,6 +117,8 @@ fn perfect() -> Facts {
         lab_program: Some(PathBuf::from("/usr/bin/brisk-lab")),
         powercap: Ok(vec![zone(Some(1))]),
         supplies: Ok(vec![]),
+        init: brisk_daemon::init::Init::Systemd,
+        daemon: None,
     }
 }
 
@@ -531,4 +533,37 @@ fn an_android_tree_with_a_learned_file_is_judged() {
     brisk_daemon::learned::write(&learned, "iram/learned.json", "{}").expect("written");
     let why = Facts::gather(&sense).needs_bytes.expect_err("it is not understood");
     assert!(why.contains("iram/learned.json"), "{why}");
+}
+
+#[test]
+fn what_the_running_daemon_does_without_is_a_finding_of_its_engine() {
+    let mut facts = perfect();
+    let rests = |part: &str| brisk_daemon::attempts::Resting { part: part.to_owned(), crashes: 2 };
+    facts.daemon = Some(Running {
+        pid: 7,
+        engines: vec!["prefetch".to_owned(), "smartio".to_owned()],
+        resting: vec![rests("opened_files"), rests("page_out"), rests("watch_of_mounts")],
+        trouble: vec!["files that apps read without mapping them are not known".to_owned()],
+    });
+    let findings = judge(&facts);
+    let of = |part: Part| -> Vec<(State, &str)> {
+        let own = findings.iter().filter(|finding| finding.part == part && finding.check == "daemon");
+        own.map(|finding| (finding.state, finding.seen.as_str())).collect()
+    };
+    assert_eq!(
+        of(Part::Prefetch),
+        [
+            (State::Degraded, "opened files rests"),
+            (State::Ok, "the engine runs in process 7"),
+            (State::Degraded, "files that apps read without mapping them are not known")
+        ]
+    );
+    assert_eq!(
+        of(Part::SmartIo),
+        [(State::Degraded, "watch of mounts rests"), (State::Ok, "the engine runs in process 7")]
+    );
+    assert_eq!(of(Part::Mars), [(State::Degraded, "page out rests")], "although its engine does not run");
+    assert_eq!(of(Part::Iram), []);
+    let way_out = findings.iter().find(|finding| finding.seen == "page out rests").and_then(|one| one.remedy.clone());
+    assert!(way_out.is_some_and(|remedy| remedy.contains("brisk config reload --retry")));
 }

@@ -1,0 +1,148 @@
+//! A man page of a command: what clap_mangen makes of it, with the text after its help in the sections that such pages have.
+
+use std::fmt::Write as _;
+
+use anyhow::Context as _;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// A finished page.
+pub(super) struct Page {
+    /// Name of its file.
+    pub(super) name: String,
+    pub(super) text: String,
+}
+
+/// What all pages of one run have in common.
+pub(super) struct Edition {
+    date: String,
+}
+
+/// Pages that lead on from others.
+const SEE_ALSO: &[(&str, &str)] = &[
+    ("brisk", "briskd(8), brisk.toml(5)"),
+    ("briskd", "brisk(1), brisk-status(1), brisk-config(1), brisk.toml(5)"),
+    ("brisk-config", "briskd(8), brisk.toml(5)"),
+    ("brisk-tune", "brisk-profile(1), briskd(8)"),
+];
+
+impl Edition {
+    /// As of `SOURCE_DATE_EPOCH`, so that the same source makes the same pages, or else of today.
+    pub(super) fn now() -> Self {
+        let given = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|text| text.parse().ok());
+        let at = given.and_then(|second| Timestamp::from_second(second).ok()).unwrap_or_else(Timestamp::now);
+        Self { date: at.to_zoned(TimeZone::UTC).date().to_string() }
+    }
+
+    /// The first line of a page.
+    pub(super) fn title(&self, name: &str, section: &str) -> String {
+        format!(".TH {name} {section} {} \"brisk {}\"\n", self.date, env!("CARGO_PKG_VERSION"))
+    }
+}
+
+/// The page of a command, which was built, without those of its subcommands.
+///
+/// # Errors
+/// When clap_mangen fails.
+pub(super) fn of_command(command: clap::Command, section: &str, edition: &Edition) -> anyhow::Result<Page> {
+    let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
+    let after = command.get_after_long_help().or_else(|| command.get_after_help()).map(ToString::to_string);
+    let man = clap_mangen::Man::new(command.after_help(None::<&str>).after_long_help(None::<&str>))
+        .title(&name)
+        .section(section)
+        .date(&edition.date);
+    let mut text = Vec::new();
+    man.render(&mut text).context("cannot write a man page")?;
+    let text = tidy(&String::from_utf8(text).context("a man page is not UTF-8")?);
+    let mut more = after.map_or_else(String::new, |after| sections(&after));
+    if let Some((_, others)) = SEE_ALSO.iter().find(|(of, _)| *of == name) {
+        let _ = writeln!(more, ".SH \"SEE ALSO\"\n{}", escape(others));
+    }
+    let end = text.find(".SH VERSION\n").unwrap_or(text.len());
+    let text = format!("{}{more}{}", &text[..end], &text[end..]);
+    Ok(Page { name: format!("{name}.{section}"), text })
+}
+
+/// Without breaks around vertical space, which breaks by itself.
+fn tidy(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let is_space = |at: Option<usize>| at.and_then(|at| lines.get(at)).is_some_and(|line| *line == ".sp");
+    let kept = lines
+        .iter()
+        .enumerate()
+        .filter(|(at, line)| **line != ".br" || !(is_space(at.checked_sub(1)) || is_space(Some(at + 1))));
+    kept.map(|(_, line)| format!("{line}\n")).collect()
+}
+
+/// The text after the help of a command as sections.
+fn sections(after: &str) -> String {
+    let (mut notes, mut codes, mut examples) = (String::new(), String::new(), String::new());
+    for paragraph in after.split("\n\n").map(|one| one.trim_matches('\n')).filter(|one| !one.trim().is_empty()) {
+        if let Some(lines) = paragraph.strip_prefix("Examples:\n") {
+            examples += &block(lines);
+            continue;
+        }
+        let (before, exit) = paragraph.split_once("Exit codes: ").unwrap_or((paragraph, ""));
+        for (section, more) in [(&mut notes, before), (&mut codes, exit)] {
+            let break_before = if section.is_empty() || more.is_empty() { "" } else { ".PP\n" };
+            *section += &format!("{break_before}{}", flowing(more));
+        }
+    }
+    let section = |title: &str, text: String| if text.is_empty() { text } else { format!(".SH {title}\n{text}") };
+    [section("NOTES", notes), section("\"EXIT STATUS\"", codes), section("EXAMPLES", examples)].concat()
+}
+
+/// Text that is filled, with the lines in it that are indented as they are.
+fn flowing(text: &str) -> String {
+    let mut roff = String::new();
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    for run in lines.chunk_by(|a, b| a.starts_with(' ') == b.starts_with(' ')) {
+        if run[0].starts_with(' ') {
+            roff += &block(&run.join("\n"));
+        } else {
+            let paragraph = if roff.is_empty() { "" } else { ".PP\n" };
+            let _ = write!(
+                roff,
+                "{paragraph}{}",
+                run.iter().map(|line| format!("{}\n", escape(line.trim()))).collect::<String>()
+            );
+        }
+    }
+    roff
+}
+
+/// Lines as they are.
+pub(super) fn block(lines: &str) -> String {
+    let indent = lines.lines().map(|line| line.len() - line.trim_start().len()).min().unwrap_or(0);
+    let lines: String = lines.lines().map(|line| format!("{}\n", escape(&line[indent..]))).collect();
+    format!(".PP\n.nf\n.RS 4\n{lines}.RE\n.fi\n")
+}
+
+/// Text that roff shows as it is.
+pub(super) fn escape(text: &str) -> String {
+    let text = text.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq").replace('`', "\\(ga");
+    if text.starts_with('.') { format!("\\&{text}") } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_after_a_help_becomes_sections() {
+        let text = sections(
+            "What it is.\n\nExamples:\n  brisk x 'y'\n  .hidden\n\nIt ends. Exit codes: 0 done, 2 not possible.",
+        );
+        assert_eq!(
+            text,
+            ".SH NOTES\nWhat it is.\n.PP\nIt ends.\n.SH \"EXIT STATUS\"\n0 done, 2 not possible.\n.SH EXAMPLES\n\
+             .PP\n.nf\n.RS 4\nbrisk x \\(aqy\\(aq\n\\&.hidden\n.RE\n.fi\n"
+        );
+        assert_eq!(sections(""), "");
+    }
+
+    #[test]
+    fn breaks_around_space_are_left_out_and_others_stay() {
+        assert_eq!(tidy(".sp\n.br\na\n.br\nb\n.br\n.sp\n"), ".sp\na\n.br\nb\n.sp\n");
+    }
+}
