@@ -1,6 +1,5 @@
 //! `brisk forget`: removes what was learned of an app, or of all with the record of the daemon.
 
-use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -51,7 +50,10 @@ pub(crate) struct Args {
 /// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let app = args.app.as_deref();
-    if args.all && !args.yes && !agrees("What was learned of all apps, and the record of the daemon, will be removed. Continue?")? {
+    if args.all
+        && !args.yes
+        && !agrees("What was learned of all apps, and the record of the daemon, will be removed. Continue?")?
+    {
         brisk_log::info!("brisk: nothing was forgotten");
         return Ok(ExitCode::from(1));
     }

@@ -93,7 +93,8 @@ impl Real {
                 let new = NewDevice { size_bytes: bytes.max(SIZE_BYTES_MIN), ..(**new).clone() };
                 let (status, _) = lab.up(&new, |_| {}).context("cannot make a device of the lab for the replay")?;
                 let made = Made { lab, device: status.device };
-                (facts.depth_requests, facts.scheduler) = (status.depth_requests, scheduler(Path::new(&made.device)));
+                (facts.depth_requests, facts.scheduler) =
+                    (status.depth_requests, scheduler(made.device.trim_start_matches("/dev/")));
                 let outcome = run(Path::new(&made.device), status.depth_requests)?;
                 let late = lab_late(&lab.change(&made.device, &[], None, false)?);
                 if !late.as_ref().is_some_and(|late| warnings.iter().any(|known| known.code == late.code)) {
