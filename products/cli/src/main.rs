@@ -153,3 +153,5 @@ fn run() -> anyhow::Result<ExitCode> {
 
 #[cfg(test)]
 mod command_line;
+#[cfg(test)]
+mod documents;
