@@ -156,3 +156,5 @@ fn run() -> anyhow::Result<ExitCode> {
 
 #[cfg(test)]
 mod command_line;
+#[cfg(test)]
+mod documents;
