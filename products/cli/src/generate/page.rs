@@ -16,6 +16,7 @@ pub(super) struct Page {
 /// What all pages of one run have in common.
 pub(super) struct Edition {
     date: String,
+    source: String,
 }
 
 /// Pages that lead on from others.
@@ -31,12 +32,13 @@ impl Edition {
     pub(super) fn now() -> Self {
         let given = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|text| text.parse().ok());
         let at = given.and_then(|second| Timestamp::from_second(second).ok()).unwrap_or_else(Timestamp::now);
-        Self { date: at.to_zoned(TimeZone::UTC).date().to_string() }
+        let date = at.to_zoned(TimeZone::UTC).date().to_string();
+        Self { date, source: format!("brisk {}", env!("CARGO_PKG_VERSION")) }
     }
 
     /// The first line of a page.
     pub(super) fn title(&self, name: &str, section: &str) -> String {
-        format!(".TH {name} {section} {} \"brisk {}\"\n", self.date, env!("CARGO_PKG_VERSION"))
+        format!(".TH {name} {section} {} \"{}\"\n", self.date, self.source)
     }
 }
 
@@ -50,7 +52,8 @@ pub(super) fn of_command(command: clap::Command, section: &str, edition: &Editio
     let man = clap_mangen::Man::new(command.after_help(None::<&str>).after_long_help(None::<&str>))
         .title(&name)
         .section(section)
-        .date(&edition.date);
+        .date(&edition.date)
+        .source(&edition.source);
     let mut text = Vec::new();
     man.render(&mut text).context("cannot write a man page")?;
     let text = tidy(&String::from_utf8(text).context("a man page is not UTF-8")?);
@@ -63,15 +66,9 @@ pub(super) fn of_command(command: clap::Command, section: &str, edition: &Editio
     Ok(Page { name: format!("{name}.{section}"), text })
 }
 
-/// Without breaks around vertical space, which breaks by itself.
+/// With vertical space, which breaks by itself, for a blank line between breaks.
 fn tidy(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().collect();
-    let is_space = |at: Option<usize>| at.and_then(|at| lines.get(at)).is_some_and(|line| *line == ".sp");
-    let kept = lines
-        .iter()
-        .enumerate()
-        .filter(|(at, line)| **line != ".br" || !(is_space(at.checked_sub(1)) || is_space(Some(at + 1))));
-    kept.map(|(_, line)| format!("{line}\n")).collect()
+    text.replace(".br\n\n.br\n", ".sp\n")
 }
 
 /// The text after the help of a command as sections.
@@ -84,11 +81,17 @@ fn sections(after: &str) -> String {
         }
         let (before, exit) = paragraph.split_once("Exit codes: ").unwrap_or((paragraph, ""));
         for (section, more) in [(&mut notes, before), (&mut codes, exit)] {
-            let break_before = if section.is_empty() || more.is_empty() { "" } else { ".PP\n" };
-            *section += &format!("{break_before}{}", flowing(more));
+            let more = flowing(more);
+            let goes_on = section.is_empty() || more.is_empty() || more.starts_with(".PP\n");
+            let break_before = if goes_on { "" } else { ".PP\n" };
+            *section += &format!("{break_before}{more}");
         }
     }
-    let section = |title: &str, text: String| if text.is_empty() { text } else { format!(".SH {title}\n{text}") };
+    let section = |title: &str, text: String| {
+        // A title begins a paragraph.
+        let text = text.strip_prefix(".PP\n").unwrap_or(&text);
+        if text.is_empty() { String::new() } else { format!(".SH {title}\n{text}") }
+    };
     [section("NOTES", notes), section("\"EXIT STATUS\"", codes), section("EXAMPLES", examples)].concat()
 }
 
@@ -136,13 +139,13 @@ mod tests {
         assert_eq!(
             text,
             ".SH NOTES\nWhat it is.\n.PP\nIt ends.\n.SH \"EXIT STATUS\"\n0 done, 2 not possible.\n.SH EXAMPLES\n\
-             .PP\n.nf\n.RS 4\nbrisk x \\(aqy\\(aq\n\\&.hidden\n.RE\n.fi\n"
+             .nf\n.RS 4\nbrisk x \\(aqy\\(aq\n\\&.hidden\n.RE\n.fi\n"
         );
         assert_eq!(sections(""), "");
     }
 
     #[test]
-    fn breaks_around_space_are_left_out_and_others_stay() {
-        assert_eq!(tidy(".sp\n.br\na\n.br\nb\n.br\n.sp\n"), ".sp\na\n.br\nb\n.sp\n");
+    fn a_blank_line_between_breaks_is_space_and_other_breaks_stay() {
+        assert_eq!(tidy("a\n.br\n\n.br\nb\n.br\nc\n"), "a\n.sp\nb\n.br\nc\n");
     }
 }
