@@ -428,6 +428,20 @@ def of_something_else(place: Path) -> None:
     write_deltalake(str(place), pa.table({"other": [1]}))
 
 
+def test_a_site_needs_no_folder_for_temporary_files(
+    tmp_path: Path, table: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def none() -> str:
+        raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
+
+    monkeypatch.setattr("tempfile.gettempdir", none)
+    assert main(["publish", "--emulated", "--table", str(table), str(tmp_path / "site")]) == 0
+    capsys.readouterr()
+    simulate = ["simulate", "--server", "http://127.0.0.1:1", "--storebench", "/bin/true", "--brisk", "/bin/true"]
+    assert main(simulate) == 2
+    assert "No usable temporary directory" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("damage", [damaged_log, newer, cut_data, no_data, of_something_else])
 def test_a_table_that_cannot_be_read_is_named_by_each_command(
     tmp_path: Path, table: Path, capsys: pytest.CaptureFixture[str], damage: Callable[[Path], None]
