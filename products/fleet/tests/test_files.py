@@ -288,12 +288,27 @@ def test_targets_that_are_no_files_are_written_to_or_refused(tmp_path: Path, tab
     assert reader.communicate(timeout=60)[0] == fleet.SAMPLES.read_bytes()
 
 
+WAITING = """
+import signal, sys
+from brisk_fleet import cli
+from brisk_fleet.table import Table
+batches = Table.batches
+def waiting(*arguments):
+    yield from batches(*arguments)
+    print("all but the end is written", flush=True)
+    signal.pause()
+Table.batches = waiting
+sys.exit(cli.main())
+"""
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_an_export_that_is_ended_leaves_nothing(tmp_path: Path, documents: Path, number: signal.Signals) -> None:
-    command = [sys.executable, "-m", "brisk_fleet", "export", "--table", str(documents), str(tmp_path / "out.jsonl")]
+def test_an_export_that_is_ended_leaves_nothing(tmp_path: Path, table: Path, number: signal.Signals) -> None:
+    command = [sys.executable, "-c", WAITING, "export", "--table", str(table), str(tmp_path / "out.jsonl")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    while not any(tmp_path.iterdir()):
-        assert process.poll() is None
+    assert process.stdout is not None
+    assert process.stdout.readline() == "all but the end is written\n"
+    assert len(list(tmp_path.iterdir())) == 1
     process.send_signal(number)
     _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (128 + number, "")
@@ -426,6 +441,20 @@ def of_something_else(place: Path) -> None:
 
     subprocess.run(["rm", "-r", str(place)], check=True)
     write_deltalake(str(place), pa.table({"other": [1]}))
+
+
+def test_a_site_needs_no_folder_for_temporary_files(
+    tmp_path: Path, table: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def none() -> str:
+        raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
+
+    monkeypatch.setattr("tempfile.gettempdir", none)
+    assert main(["publish", "--emulated", "--table", str(table), str(tmp_path / "site")]) == 0
+    capsys.readouterr()
+    simulate = ["simulate", "--server", "http://127.0.0.1:1", "--storebench", "/bin/true", "--brisk", "/bin/true"]
+    assert main(simulate) == 2
+    assert "No usable temporary directory" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("damage", [damaged_log, newer, cut_data, no_data, of_something_else])

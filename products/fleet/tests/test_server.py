@@ -22,6 +22,7 @@ import pytest
 from conftest import Running, Start
 
 from brisk_fleet import submission
+from brisk_fleet.errors import FleetError
 from brisk_fleet.server import DRAIN_BYTES_MAX
 from brisk_fleet.table import Table
 from brisk_fleet.writer import Writer
@@ -358,6 +359,31 @@ def test_hundreds_of_slow_and_huge_clients_hold_up_no_other(start: Start) -> Non
     assert grown < 400 * submission.BODY_BYTES_MAX + (150 << 20)
     assert took_s[190] < 10
     assert server.client.get("/healthz").json() == {"status": "ok"}
+
+
+class PanicException(BaseException):  # as the Delta library's own
+    pass
+
+
+def test_a_panic_of_the_library_is_a_failure_and_not_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = [fleet.accepted(one) for one in fleet.samples()[:2]]
+    table = Table.create(str(tmp_path / "table"))
+    writer = Writer(table, lambda: dt.date(2026, 11, 25))
+    append = table.append
+
+    def panicking(_rows: list[dict[str, Any]]) -> None:
+        monkeypatch.setattr(table, "append", append)
+        raise PanicException("unforeseen")
+
+    monkeypatch.setattr(table, "append", panicking)
+    writer.start()
+    with pytest.raises(FleetError, match="PanicException: unforeseen"):
+        writer.add(made[0]).result(60)
+    assert writer.add(made[1]).result(60)
+    writer.stop()
+    assert writer.failure is None
+    with pytest.raises(FleetError, match=r"cannot write to the table .*: unforeseen"), table.failures("write to"):
+        raise PanicException("unforeseen")
 
 
 def test_one_process_writes_at_a_time(start: Start, tmp_path: Path) -> None:

@@ -27,6 +27,10 @@ def main(arguments: list[str] | None = None) -> int:
     except FleetError as error:
         code = 2
         _tell(f"brisk-fleet: {error}")
+    except OSError as error:
+        # Of what no sentence was made, such as a folder for temporary files: it names the file.
+        code = 2
+        _tell(f"brisk-fleet: {error}")
     except KeyboardInterrupt:
         code = 128 + signal.SIGINT
     except _EndedError as ended:

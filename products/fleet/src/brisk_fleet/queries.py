@@ -40,7 +40,7 @@ def connect(engine: str) -> Any:
     """
     if engine == "duckdb":
         # Its own choice for what memory does not hold is the folder in which the command was started.
-        return ibis.duckdb.connect(temp_directory=str(_spill()), **DUCKDB)
+        return ibis.duckdb.connect(temp_directory=_spill(), **DUCKDB)
     return ibis.pyspark.connect(_spark())
 
 
@@ -48,8 +48,12 @@ DUCKDB: dict[str, Any] = {}
 """More settings of DuckDB."""
 
 
-def _spill() -> Path:
-    return Path(tempfile.gettempdir(), f"brisk-fleet-{os.getpid()}")
+def _spill() -> str:
+    """The folder for what memory does not hold; none where no folder for temporary files can be written, as in a container."""
+    try:
+        return str(Path(tempfile.gettempdir(), f"brisk-fleet-{os.getpid()}"))
+    except FileNotFoundError:
+        return ""
 
 
 @contextmanager
@@ -61,7 +65,7 @@ def failures(table: FleetTable) -> Iterator[None]:
         why = str(error).strip().split("\n", 1)[0][:400]
         hint = ""
         if isinstance(error, duckdb.OutOfMemoryException):
-            hint = f"; what memory does not hold goes to {_spill().parent}: TMPDIR names a folder with more space"
+            hint = f"; what memory does not hold goes to '{_spill()}': TMPDIR names a folder with more space"
         raise FleetError(f"cannot compute from the table {table.place}: {why}{hint}") from error
 
 

@@ -108,6 +108,11 @@ class Table:
             yield
         except (DeltaError, pa.ArrowException, OSError) as error:
             raise FleetError(f"cannot {act} the table {self.place}: {_sentence(error)}") from error
+        except BaseException as error:
+            # A panic of the Delta library, whose type it does not export; it is no Exception.
+            if type(error).__name__ != "PanicException":
+                raise
+            raise FleetError(f"cannot {act} the table {self.place}: {_sentence(error)}") from error
 
     def refresh(self) -> None:
         """Sees what others have committed."""
@@ -214,7 +219,7 @@ class Table:
         flush(log)
 
 
-def _sentence(error: Exception) -> str:
+def _sentence(error: BaseException) -> str:
     """What a library says, without the stack that it may add."""
     said = itertools.takewhile(lambda line: not re.match(r"\s*0: ", line), str(error).splitlines())
     return " ".join(" ".join(said).split())[:600]

@@ -82,9 +82,10 @@ def replaced(target: Path) -> Iterator[Target]:
 @contextmanager
 def _beside(real: Path, mode: int | None) -> Iterator[BinaryIO]:
     temporary = real.parent / f".brisk-fleet-{secrets.token_hex(8)}"
-    # What is written so far is not for other users if the target is not.
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666 if mode is None else 0o600)
+    # A signal may end the command at any place: also between two lines.
     try:
+        # What is written so far is not for other users if the target is not.
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666 if mode is None else 0o600)
         with os.fdopen(descriptor, "wb") as file:
             yield file
             file.flush()

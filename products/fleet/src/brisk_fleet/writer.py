@@ -17,6 +17,7 @@ from enum import Enum
 from typing import Any
 
 from brisk_fleet import submission
+from brisk_fleet.errors import FleetError
 from brisk_fleet.table import FILES_MAX, Table
 
 _BATCH_MAX = 1000
@@ -164,13 +165,15 @@ class Writer(threading.Thread):
         """Acts; after a failure, what is known is read from the table again, since the commit may have come to be."""
         try:
             act()
-        except Exception as error:  # any failure of storage, also of the Delta library, is the requests' to tell
+        except (
+            BaseException
+        ) as error:  # any failure of storage is the requests' to tell, also a panic of the Delta library, which is no Exception
             self.failure = f"{type(error).__name__}: {error}"
             try:
                 self._table.refresh()
                 self._known = self._table.ids()
-            except Exception as again:
+            except BaseException as again:
                 self.failure = f"{type(again).__name__}: {again}"
-            return error
+            return error if isinstance(error, Exception) else FleetError(self.failure)
         self.failure = None
         return None
