@@ -5,9 +5,10 @@
 //! Therefore the arguments of the laboratory's subcommands stand here ([`lab`]): `brisk` completes, documents and checks them
 //! without linking the laboratory, and `brisk-lab` runs them. Here is also what all measuring subcommands share:
 //! options and manners of the terminal ([`terminal`]), outputs ([`output`], [`json`]), durations ([`duration`]), defaults
-//! of measurements ([`defaults`]), the session around a measurement ([`session`]) and the arguments of `brisk profile` ([`profile`]) and
+//! of measurements ([`defaults`]), the commit of this build ([`build`]), the session around a measurement ([`session`]) and the arguments of `brisk profile` ([`profile`]) and
 //! of `brisk swap setup` ([`swap_setup`]), which stand among those of the laboratory.
 
+pub mod build;
 pub mod defaults;
 pub mod duration;
 pub mod json;

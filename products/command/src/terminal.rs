@@ -360,7 +360,8 @@ mod tests {
 
     #[test]
     fn a_report_has_colour_where_it_means_something() {
-        let report = "Proof · phone\n━━━━━━━━━━━━━\n!! 1 warning\nevince  ✓ improved\nxterm  ✗ regressed\nnone regressed\n";
+        let report =
+            "Proof · phone\n━━━━━━━━━━━━━\n!! 1 warning\nevince  ✓ improved\nxterm  ✗ regressed\nnone regressed\n";
         let coloured = judged(report);
         assert_eq!(plain(&coloured), report);
         assert!(coloured.starts_with(&heading("Proof · phone")) && coloured.contains(&caution("!! 1 warning")));
