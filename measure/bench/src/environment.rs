@@ -83,6 +83,7 @@ pub fn environment(sense: &Sense, place: &Place) -> Result<Environment> {
     };
     Ok(Environment {
         brisk_version: env!("CARGO_PKG_VERSION").to_owned(),
+        commit: brisk_results::commit(),
         kernel: sense.kernel_release()?,
         architecture: std::env::consts::ARCH.to_owned(),
         cpus: sense.cpus_online()?,

@@ -29,7 +29,7 @@ use crate::place::Place;
 use crate::repeats::Rule;
 use crate::verdict::verdict;
 use crate::work_file::{Access, Size, WorkFile, check_size};
-use brisk_results::{BenchReport, Direction, JobResult, Pattern, SyncResult};
+use brisk_results::{BenchReport, Direction, JobResult, JobRun, Pattern, SyncResult};
 
 /// Time and precision of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -405,6 +405,12 @@ impl Job {
             cpu_us_per_request: self.cpu_ns as f64 / self.times.count() as f64 / 1e3,
             iowait_percent: self.shares.iowait_percent(),
             cpu_busy_percent: self.shares.busy_percent(),
+            runs: self
+                .rates
+                .iter()
+                .zip(bandwidth)
+                .map(|(rate, bandwidth_bytes_per_s)| JobRun { bandwidth_bytes_per_s, requests_per_s: *rate })
+                .collect(),
         })
     }
 }

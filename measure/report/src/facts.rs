@@ -16,10 +16,11 @@ pub(crate) fn facts(header: &Header, section: &Section) -> Facts {
     facts.push((
         "Run",
         format!(
-            "{}, took {}, brisk {}, seed {}",
+            "{}, took {}, brisk {}{}, seed {}",
             format::instant(&header.started),
             format::seconds(header.duration_s),
             environment.brisk_version,
+            environment.commit.as_ref().map_or_else(String::new, |commit| format!(" ({})", shorten(commit, 40))),
             header.seed
         ),
     ));

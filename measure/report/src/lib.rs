@@ -6,7 +6,8 @@
 //! ```text
 //! Document ─> kinds/KIND.rs ─┬─> verdict: sentences ─────────────────────────────────────┐
 //!             (Kind)         └─> [Row] ─┬─> Table::of("load | depth | MB/s") ─> Figure ──┼─> Section ─┬─> terminal: text
-//!                                       └─> Dots, Lines, bars, stacks ───────────────────┘            └─> page: HTML, SVG
+//!                                       └─> Dots, Lines, bars, stacks ───────────────────┘            ├─> page: HTML, SVG
+//!                                                                                                   └─> markdown
 //! ```
 //!
 //! - *Rows are tidy* (`rows`): a row is one place of a study. It has dimensions (load, depth, app), and for each measure a
@@ -18,6 +19,7 @@
 //! - *One renderer each*: `columns` and `chart` make tables and drawings (`svg`) of rows, `table` is text or markup, `terminal`
 //!   and `page` put a `Section` together: one sentence that leads and a picture, three sentences at most, warnings, figures, what else
 //!   was found, facts.
+//! - *Programs read values* ([`csv`]): the rows that are compared, one value a line, with the same columns for all kinds.
 //! - *A run has many documents*: [`pages`] gives a page for each device with an index, [`verdict`] three sentences over all.
 //! - *Kinds are listed once*, in `brisk_results::documents!`, from which reading, heads and dispatch derive. A new kind is its
 //!   line there, its file here and the line that declares this module.
@@ -42,6 +44,7 @@ mod endings;
 mod facts;
 mod format;
 mod kinds;
+mod markdown;
 mod page;
 pub mod papers;
 mod ratio;
@@ -52,6 +55,7 @@ mod sets;
 mod svg;
 mod table;
 mod terminal;
+mod tidy;
 mod verdict;
 mod warnings;
 
@@ -84,6 +88,19 @@ pub fn comparison(documents: &[Document], width: Option<u16>) -> Option<String> 
 #[must_use]
 pub fn html(documents: &[Document]) -> String {
     page::render(documents, &[])
+}
+
+/// All values of the documents, one a line with its place, measure and unit, as CSV with a line of heads. Columns do not depend on
+/// the documents.
+#[must_use]
+pub fn csv(documents: &[Document]) -> String {
+    tidy::csv(documents)
+}
+
+/// The documents as Markdown, with all tables.
+#[must_use]
+pub fn markdown(documents: &[Document]) -> String {
+    markdown::render(documents)
 }
 
 /// What each page has near its beginning, and files that are no page of brisk have not.

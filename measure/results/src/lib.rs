@@ -21,6 +21,7 @@
 
 use serde::{Deserialize, Serialize};
 
+mod built;
 pub mod comparison;
 pub mod cures;
 pub mod day;
@@ -38,6 +39,7 @@ pub mod storage;
 pub mod suite;
 pub mod swap;
 
+pub use built::{commit, set_commit};
 pub use comparison::*;
 pub use cures::*;
 pub use day::*;
@@ -110,6 +112,9 @@ pub struct BlockDevice {
 pub struct Environment {
     /// Version of brisk.
     pub brisk_version: String,
+    /// Commit that brisk was built from, where that is known.
+    #[serde(default)]
+    pub commit: Option<String>,
     /// Kernel release.
     pub kernel: String,
     /// Machine architecture.

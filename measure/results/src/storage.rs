@@ -74,6 +74,18 @@ pub struct JobResult {
     /// Share of the CPUs' time in which anything ran, the kernel's own threads included, in percent.
     #[serde(default)]
     pub cpu_busy_percent: f64,
+    /// Each repetition, in the order in which they ran.
+    #[serde(default)]
+    pub runs: Vec<JobRun>,
+}
+
+/// One repetition of a load.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct JobRun {
+    /// What it moved.
+    pub bandwidth_bytes_per_s: f64,
+    /// Requests that it finished.
+    pub requests_per_s: f64,
 }
 
 /// Latency of making a small write durable.
@@ -169,6 +181,28 @@ pub struct SlowdownRow {
     /// Mean response time of a write when all writing streams run and no reader; absent with one stream.
     #[serde(default)]
     pub write_peers_us: Option<Summary>,
+    /// Each repetition, in the order in which they ran.
+    #[serde(default)]
+    pub runs: Vec<SlowdownRun>,
+}
+
+/// One repetition of a row of the slowdown study: mean response times, as in [`SlowdownRow`].
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SlowdownRun {
+    /// A read of one stream alone.
+    pub read_alone_us: f64,
+    /// A read concurrent with as many writers.
+    pub read_beside_us: f64,
+    /// A write of one stream alone.
+    pub write_alone_us: f64,
+    /// A write concurrent with as many readers.
+    pub write_beside_us: f64,
+    /// A read when all reading streams run and no writer; absent with one stream.
+    #[serde(default)]
+    pub read_peers_us: Option<f64>,
+    /// A write when all writing streams run and no reader; absent with one stream.
+    #[serde(default)]
+    pub write_peers_us: Option<f64>,
 }
 
 /// `brisk study slowdown`.

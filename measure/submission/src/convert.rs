@@ -82,6 +82,7 @@ impl Head {
             architecture,
             cpus,
             device,
+            commit: _,
             path: _,
             file_system: _,
             mount_options: _,
@@ -301,6 +302,7 @@ impl Taker {
             requests_per_s: _,
             cpu_us_per_request: _,
             cpu_busy_percent: _,
+            runs: _,
         } = job;
         let from::Latency { p50_us, p95_us, p99_us, count: _, mean_us: _, max_us: _, percentiles_us: _ } = latency;
         Ok(Job {
@@ -348,6 +350,7 @@ impl Taker {
             write_beside_us: _,
             read_peers_us: _,
             write_peers_us: _,
+            runs: _,
         } = row;
         Ok(SlowdownRow {
             pattern: *pattern,

@@ -41,7 +41,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 /// Keeps the app in front fast on flash storage: measures what storage costs, and proves what helps.
 #[derive(Debug, Parser)]
-#[command(name = "brisk", version, propagate_version = true, arg_required_else_help = true)]
+#[command(name = "brisk", version, long_version = brisk_command::build::LONG_VERSION, propagate_version = true, arg_required_else_help = true)]
 struct Cli {
     #[command(flatten)]
     terminal: brisk_command::terminal::Options,
@@ -118,6 +118,7 @@ fn main() -> ExitCode {
 fn run() -> anyhow::Result<ExitCode> {
     let (Cli { terminal, command }, defaults) = defaults::parse()?;
     terminal.apply()?;
+    brisk_command::build::name_in_results();
     defaults.iter().for_each(|file| step(&format!("defaults: {}", file.display())));
     match command {
         Command::Doctor(args) => doctor::run(&args),

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use brisk_command::json::Json;
-use brisk_command::output::replace;
+use brisk_command::output::{Tables, check, only_one_prints, replace};
 use brisk_command::terminal::judged;
 use brisk_command::{print, print_exactly, terminal_width};
 use brisk_results::Document;
@@ -34,6 +34,8 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     json: Json,
+    #[command(flatten)]
+    tables: Tables,
 }
 
 /// Reads the documents and shows them.
@@ -43,9 +45,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     for file in &args.files {
         documents.extend(read(file)?);
     }
-    if args.verdict && args.html.as_deref().is_some_and(is_standard) {
-        bail!("--verdict and --html - both write to standard output: give --html a file");
+    let html = args.html.as_deref().filter(|out| is_standard(out)).map(|_| "--html -");
+    let printing = args.verdict.then_some("--verdict").into_iter().chain(html);
+    let printing = printing.chain(args.json.is_printed().then_some("--json")).chain(args.tables.printing());
+    only_one_prints(printing)?;
+    for (option, file) in args.tables.files() {
+        refuse_to_overwrite_input(option, file, &args.files)?;
+        check(option, file)?;
     }
+    args.tables.keep(&documents)?;
     // Pages go first: where they cannot be written there is nothing but the reason.
     let written = match &args.pages {
         Some(folder) => pages::write(folder, &brisk_report::pages(&documents))?,
@@ -62,11 +70,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.html {
         Some(out) if is_standard(out) => print_exactly(&brisk_report::html(&documents))?,
         Some(out) => {
-            refuse_to_overwrite_input(out, &args.files)?;
+            refuse_to_overwrite_input("--html", out, &args.files)?;
             replace(out, brisk_report::html(&documents).as_bytes())?;
             print(&format!("{}\n", out.display()))?;
         }
         None if args.verdict => {}
+        None if args.tables.print(&documents)? => {}
         None => args.json.show_list(&documents, || {
             let width = terminal_width();
             let mut shown: Vec<String> = documents.iter().map(|d| brisk_report::terminal(d, width)).collect();
@@ -100,10 +109,10 @@ pub(crate) fn read(file: &Path) -> anyhow::Result<Vec<Document>> {
 }
 
 /// `--html result.json` is a slip of the hand that would cost a measurement.
-fn refuse_to_overwrite_input(out: &Path, files: &[PathBuf]) -> anyhow::Result<()> {
+fn refuse_to_overwrite_input(option: &str, out: &Path, files: &[PathBuf]) -> anyhow::Result<()> {
     let Ok(target) = out.canonicalize() else { return Ok(()) };
     if files.iter().any(|file| file.canonicalize().is_ok_and(|input| input == target)) {
-        bail!("{} is one of the documents: give --html another name", out.display());
+        bail!("{} is one of the documents: give {option} another name", out.display());
     }
     Ok(())
 }

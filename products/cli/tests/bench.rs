@@ -142,13 +142,15 @@ fn each_invalid_command_line_is_refused_with_a_reason_and_code_2() {
 #[test]
 fn a_short_run_prints_a_table_and_writes_both_files() {
     let dir = tempfile::tempdir().expect("a directory");
-    let (json, html) = (dir.path().join("b.json"), dir.path().join("b.html"));
+    let [json, html, csv, markdown] = ["b.json", "b.html", "b.csv", "b.md"].map(|name| dir.path().join(name));
     let output = brisk(&["bench", "--budget", "1", "--size", "2M", "--block", "64k", "--depth", "2"])
         .arg(dir.path())
         .arg("--json")
         .arg(&json)
         .arg("--html")
         .arg(&html)
+        .arg(format!("--csv={}", csv.display()))
+        .arg(format!("--markdown={}", markdown.display()))
         .env("BRISK_RUN_DIR", dir.path().join("run"))
         .output()
         .expect("brisk runs");
@@ -160,9 +162,18 @@ fn a_short_run_prints_a_table_and_writes_both_files() {
     assert!(
         document["environment"]["kernel"].is_string() && document["jobs"][0]["latency"]["latency_us_p50"].is_number()
     );
+    let job = &document["jobs"][0];
+    let runs = job["runs"].as_array().expect("single runs").len();
+    assert_eq!(job["bandwidth_bytes_per_s"]["count"], runs);
     assert!(std::fs::read_to_string(&html).expect("written").contains("</html>"));
+    let values = std::fs::read_to_string(&csv).expect("written");
+    assert!(values.contains(&format!("throughput,bytes_per_s,run,{runs},{runs},")), "{values}");
+    assert!(std::fs::read_to_string(&markdown).expect("written").starts_with("# Storage benchmark"));
     let left: Vec<_> = std::fs::read_dir(dir.path()).expect("listed").map(|e| e.expect("entry").file_name()).collect();
-    assert!(left.iter().all(|name| ["b.json", "b.html", "run"].contains(&name.to_str().unwrap_or(""))), "{left:?}");
+    assert!(
+        left.iter().all(|name| ["b.json", "b.html", "b.csv", "b.md", "run"].contains(&name.to_str().unwrap_or(""))),
+        "{left:?}"
+    );
 }
 
 #[test]
@@ -177,7 +188,12 @@ fn json_without_a_file_replaces_the_table() {
     assert!(output.status.success(), "{}", stderr(&output));
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("nothing but JSON");
     assert_eq!(document["kind"], "slowdown");
-    assert_eq!(document["rows"].as_array().expect("rows").len(), 2);
+    let rows = document["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 2);
+    for row in rows {
+        assert_eq!(row["runs"].as_array().expect("single runs").len(), 1);
+        assert_eq!(row["runs"][0]["read_alone_us"], row["read_alone_us"]["median"]);
+    }
 }
 
 #[test]

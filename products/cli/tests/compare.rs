@@ -276,3 +276,14 @@ fn an_output_never_replaces_a_measurement() {
     let said = refusal(&["before.json", "after.json", "--html", "no/such/page.html"], path);
     assert!(said.contains("there is no directory no/such"), "{said}");
 }
+
+#[test]
+fn a_comparison_has_csv_and_markdown() {
+    let folder = two();
+    let text = printed(&["--csv", "before.json", "after.json"], folder.path(), 0);
+    let ratio = text.lines().find(|line| line.contains(",throughput,ratio,ratio,")).expect("a ratio");
+    assert!(ratio.contains(",footprint,"), "{ratio}");
+    assert!(text.contains(",regressed\n") && text.contains(",improved\n"), "{text}");
+    let text = printed(&["before.json", "after.json", "--markdown"], folder.path(), 0);
+    assert!(text.starts_with("# Comparison") && text.contains("| ✗ regressed |"), "{text}");
+}

@@ -263,3 +263,23 @@ fn a_page_that_does_not_fit_leaves_the_earlier_one() {
     assert!(said.contains("cannot write disk/page.html") && said.contains("No space left"), "{said}");
     assert_eq!((left.expect("listed"), page.expect("there").as_str()), (1, "earlier"));
 }
+
+#[test]
+fn values_go_to_standard_output_or_into_a_file_as_csv_and_markdown() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("a.json"), document(1, "footprint")).expect("written");
+    let printed = brisk(&["--csv", "a.json"], folder.path());
+    let text = String::from_utf8_lossy(&printed.stdout);
+    assert!(printed.status.success() && text.starts_with("document,kind,started,brisk_version,commit,"), "{text}");
+    assert!(text.contains(",throughput,bytes_per_s,median,"), "{text}");
+    let into = brisk(&["a.json", "--csv=a.csv", "--markdown=a.md"], folder.path());
+    assert!(into.status.success() && !into.stdout.is_empty(), "the table is printed as well");
+    assert_eq!(fs::read_to_string(folder.path().join("a.csv")).expect("written"), text);
+    assert!(fs::read_to_string(folder.path().join("a.md")).expect("written").starts_with("# Footprint"));
+    let said = refusal(&["a.json", "--csv", "--markdown"], folder.path());
+    assert!(said.contains("--csv and --markdown both write to standard output"), "{said}");
+    let said = refusal(&["a.json", "--csv=a.json"], folder.path());
+    assert!(said.contains("a.json is one of the documents: give --csv another name"), "{said}");
+    let said = refusal(&["a.json", "--markdown=gone/a.md"], folder.path());
+    assert!(said.contains("there is no directory gone"), "{said}");
+}

@@ -5,10 +5,11 @@
 //! Therefore the arguments of the laboratory's subcommands stand here ([`lab`]): `brisk` completes, documents and checks them
 //! without linking the laboratory, and `brisk-lab` runs them. Here is also what all measuring subcommands share:
 //! options and manners of the terminal ([`terminal`]), questions ([`confirm`]), outputs ([`output`], [`json`]), durations
-//! ([`duration`]), defaults of measurements ([`defaults`]), tables that are read ([`tables`]), the session around a
-//! measurement ([`session`]) and the arguments of `brisk profile` ([`profile`]) and of `brisk swap setup`
+//! ([`duration`]), defaults of measurements ([`defaults`]), tables that are read ([`tables`]), the commit of this
+//! build ([`build`]), the session around a measurement ([`session`]) and the arguments of `brisk profile` ([`profile`]) and of `brisk swap setup`
 //! ([`swap_setup`]), which stand among those of the laboratory.
 
+pub mod build;
 pub mod confirm;
 pub mod defaults;
 pub mod duration;

@@ -26,6 +26,61 @@ pub struct Outputs {
     /// Write one page with charts that needs no network
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    #[command(flatten)]
+    tables: Tables,
+}
+
+/// Options for results as tables of other programs.
+#[derive(Debug, Default, clap::Args)]
+pub struct Tables {
+    /// Write all values as CSV, one a line with its place, measure and unit; without FILE print them instead of the table
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
+    csv: Option<PathBuf>,
+    /// Write the result as Markdown; without FILE print it instead of the table
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
+    markdown: Option<PathBuf>,
+}
+
+/// What documents become in one of [`Tables`].
+type Shape = fn(&[Document]) -> String;
+
+impl Tables {
+    /// Each option that was given, with where it writes and what.
+    fn asked(&self) -> impl Iterator<Item = (&'static str, &PathBuf, Shape)> {
+        let all: [(_, _, Shape); 2] =
+            [("--csv", &self.csv, brisk_report::csv), ("--markdown", &self.markdown, brisk_report::markdown)];
+        all.into_iter().filter_map(|(option, file, shape)| Some((option, file.as_ref()?, shape)))
+    }
+
+    /// The files that will be written, each with its option.
+    pub fn files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        self.asked().filter_map(|(option, file, _)| Some((option, file_of(Some(file))?.as_path())))
+    }
+
+    /// Options that print, in place of the table for people.
+    pub fn printing(&self) -> impl Iterator<Item = &'static str> {
+        self.asked().filter(|(_, file, _)| is_standard(file)).map(|(option, ..)| option)
+    }
+
+    /// Writes the files.
+    ///
+    /// # Errors
+    /// The first of all that failed; later ones are printed.
+    pub fn keep(&self, documents: &[Document]) -> anyhow::Result<()> {
+        let files = self.asked().filter(|(_, file, _)| !is_standard(file));
+        files.fold(Ok(()), |done, (_, file, shape)| first_of(done, replace(file, shape(documents).as_bytes())))
+    }
+
+    /// Prints what was asked for on standard output; whether anything was.
+    ///
+    /// # Errors
+    /// When standard output cannot be written.
+    pub fn print(&self, documents: &[Document]) -> anyhow::Result<bool> {
+        match self.asked().find(|(_, file, _)| is_standard(file)) {
+            Some((.., shape)) => print_exactly(&shape(documents)).map(|()| true),
+            None => Ok(false),
+        }
+    }
 }
 
 impl Outputs {
@@ -40,18 +95,20 @@ impl Outputs {
     /// # Errors
     /// When a file is the place itself, cannot be made, or two outputs go to one place.
     pub fn check(&self, place: &Path) -> anyhow::Result<()> {
-        for (option, file) in [("--json", &self.json), ("--html", &self.html)] {
-            let Some(file) = file_of(file.as_ref()) else { continue };
+        for (option, file) in self.files() {
             if fs::canonicalize(file).is_ok_and(|file| fs::canonicalize(place).is_ok_and(|place| place == file)) {
                 bail!("{option} {} is the place to measure: name another file", file.display());
             }
             self::check(option, file)?;
         }
-        if [&self.json, &self.html].iter().all(|file| file.as_deref().is_some_and(is_standard)) {
-            bail!("--json and --html - both write to standard output: give one of them a file");
-        }
-        if self.json.is_some() && self.json == self.html {
-            bail!("--json and --html name the same file: give each its own");
+        let both = [("--json", &self.json), ("--html -", &self.html)];
+        let printing = both.into_iter().filter(|(_, file)| file.as_deref().is_some_and(is_standard));
+        only_one_prints(printing.map(|(option, _)| option).chain(self.tables.printing()))?;
+        let files: Vec<(&str, &Path)> = self.files().collect();
+        for (i, (option, file)) in files.iter().enumerate() {
+            if let Some((other, _)) = files[..i].iter().find(|(_, other)| other == file) {
+                bail!("{other} and {option} name the same file: give each its own");
+            }
         }
         Ok(())
     }
@@ -74,6 +131,8 @@ impl Outputs {
             json(document).and_then(|json| print_exactly(&json))
         } else if self.html.as_deref().is_some_and(is_standard) {
             print_exactly(&page(document))
+        } else if self.tables.printing().next().is_some() {
+            self.tables.print(std::slice::from_ref(document)).map(|_| ())
         } else {
             print(&judged(&shown(terminal_width())))
         };
@@ -83,7 +142,8 @@ impl Outputs {
     /// The files that will be written, each with its option.
     pub fn files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         let both = [("--json", &self.json), ("--html", &self.html)];
-        both.into_iter().filter_map(|(option, file)| Some((option, file_of(file.as_ref())?.as_path())))
+        let both = both.into_iter().filter_map(|(option, file)| Some((option, file_of(file.as_ref())?.as_path())));
+        both.chain(self.tables.files())
     }
 
     /// Writes the files alone: the results so far.
@@ -99,8 +159,20 @@ impl Outputs {
         if let Some(file) = file_of(self.html.as_ref()) {
             done = first_of(done, replace(file, page(document).as_bytes()));
         }
-        done
+        first_of(done, self.tables.keep(std::slice::from_ref(document)))
     }
+}
+
+/// Refuses two outputs on standard output.
+///
+/// # Errors
+/// When there are two; the message names both options.
+pub fn only_one_prints<'a>(options: impl IntoIterator<Item = &'a str>) -> anyhow::Result<()> {
+    let options: Vec<&str> = options.into_iter().collect();
+    if let [first, second, ..] = options[..] {
+        bail!("{first} and {second} both write to standard output: give one of them a file");
+    }
+    Ok(())
 }
 
 fn json(document: &Document) -> anyhow::Result<String> {

@@ -28,7 +28,7 @@ use clap::{Parser, Subcommand};
 
 /// The laboratory of brisk, which runs as a part of the command `brisk`: brisk launch, brisk lab, ...
 #[derive(Debug, Parser)]
-#[command(name = "brisk-lab", bin_name = "brisk", version, propagate_version = true, arg_required_else_help = true)]
+#[command(name = "brisk-lab", bin_name = "brisk", version, long_version = brisk_command::build::LONG_VERSION, propagate_version = true, arg_required_else_help = true)]
 struct Cli {
     /// Version of the `brisk` that hands over
     #[arg(long, hide = true, value_name = "VERSION")]
@@ -63,6 +63,7 @@ fn run() -> anyhow::Result<ExitCode> {
         );
     }
     cli.terminal.apply()?;
+    brisk_command::build::name_in_results();
     defaults.iter().for_each(|file| step(&format!("defaults: {}", file.display())));
     match cli.command {
         Command::Lab(arguments::Command::Launch(args)) => launch::run(&args),

@@ -12,7 +12,7 @@ use crate::address::{Region, mix};
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::streams::{AfterQuota, Stream, mean_us};
-use brisk_results::{Direction, Pattern, SlowdownReport, SlowdownRow};
+use brisk_results::{Direction, Pattern, SlowdownReport, SlowdownRow, SlowdownRun};
 
 /// Bytes that the papers' streams move.
 pub const PAPER_STREAM_BYTES: u64 = 128 << 20;
@@ -149,9 +149,20 @@ impl Repeats {
         let slowdown = |mixed: &[f64], alone: &[f64]| {
             paired_ratio(mixed, alone).ok_or_else(|| Error::BadLoad("the requests took no time".to_owned()))
         };
+        let run = |at: usize| {
+            Some(SlowdownRun {
+                read_alone_us: *self.read_alone.get(at)?,
+                read_beside_us: *self.read_mixed.get(at)?,
+                write_alone_us: *self.write_alone.get(at)?,
+                write_beside_us: *self.write_mixed.get(at)?,
+                read_peers_us: self.read_peers.get(at).copied(),
+                write_peers_us: self.write_peers.get(at).copied(),
+            })
+        };
         Ok(SlowdownRow {
             pattern,
             streams,
+            runs: (0..self.read_mixed.len()).map_while(run).collect(),
             read_alone_us: summary(&self.read_alone)?,
             read_beside_us: summary(&self.read_mixed)?,
             write_alone_us: summary(&self.write_alone)?,

@@ -19,6 +19,7 @@ fn latency(p50_us: f64) -> Latency {
 fn job(pattern: Pattern, direction: Direction, depth_requests: u32, p50_us: f64, parallel: f64) -> JobResult {
     let rate = 1e6 / p50_us * parallel;
     JobResult {
+        runs: Vec::new(),
         pattern,
         direction,
         block_bytes: 4096,
@@ -42,6 +43,7 @@ fn report(read_us: f64, write_us: f64, parallel: f64, fsync_us: f64) -> BenchRep
             duration_s: 1.0,
             environment: Environment {
                 brisk_version: String::new(),
+                commit: None,
                 kernel: String::new(),
                 architecture: String::new(),
                 cpus: 2,

@@ -130,6 +130,7 @@ fn the_guests_measurements_reach_the_host_unchanged() {
     let (model, rates) = table(&run, &found, "TEST".to_owned(), "emmc".to_owned());
     let environment = brisk_results::Environment {
         brisk_version: "0.1.0".to_owned(),
+        commit: None,
         kernel: "6.12".to_owned(),
         architecture: "x86_64".to_owned(),
         cpus: 1,

@@ -37,7 +37,7 @@ pub(super) trait Measured {
 }
 
 /// See [`Measured::measured`].
-pub(super) fn rows(document: &Document) -> Vec<Row> {
+pub(crate) fn rows(document: &Document) -> Vec<Row> {
     brisk_results::with_report!(document, report => report.measured())
 }
 
@@ -53,13 +53,13 @@ pub(super) fn setting(document: &Document) -> Facts {
 
 /// A measure: its unit in documents, and which way it improves.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Measure {
+pub(crate) struct Measure {
     /// Its name in rows.
-    pub(super) name: &'static str,
+    pub(crate) name: &'static str,
     /// Its unit in documents.
-    pub(super) unit: &'static str,
+    pub(crate) unit: &'static str,
     /// Which way it improves.
-    pub(super) better: Better,
+    pub(crate) better: Better,
 }
 
 const fn lower(name: &'static str, unit: &'static str) -> Measure {
@@ -154,7 +154,7 @@ pub(super) const MEASURES: &[Measure] = &[
 ];
 
 /// The measure of that name.
-pub(super) fn measure(name: &str) -> Option<&'static Measure> {
+pub(crate) fn measure(name: &str) -> Option<&'static Measure> {
     MEASURES.iter().find(|measure| measure.name == name)
 }
 

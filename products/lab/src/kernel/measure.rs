@@ -141,6 +141,7 @@ pub(crate) fn header(lab: &Lab, seed: u64) -> Header {
         duration_s: 0.0,
         environment: Environment {
             brisk_version: env!("CARGO_PKG_VERSION").to_owned(),
+            commit: brisk_results::commit(),
             kernel: lab.kernel.release.clone(),
             architecture: std::env::consts::ARCH.to_owned(),
             cpus: 1,

@@ -209,7 +209,7 @@ fn jobs(jobs: &ProveJobs) -> [Row; 2] {
         ("energy", ENERGY, &jobs.energy_uj),
     ];
     ["without brisk", "with brisk"].map(|condition| {
-        let row = Row::at("streams", format!("{} {1} + {1}", format::pattern(jobs.pattern), jobs.streams));
+        let row = Row::at("jobs", format!("{} {1} + {1}", format::pattern(jobs.pattern), jobs.streams));
         both.iter().fold(row.by("condition", condition), |row, (measure, unit, found)| {
             row.put(measure, *unit, if condition == "with brisk" { found.with } else { found.without })
         })

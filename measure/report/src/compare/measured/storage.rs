@@ -4,16 +4,25 @@ use brisk_core::stats::Summary;
 use brisk_core::units::format_bytes;
 use brisk_results::{
     BenchReport, ConcurrencyReport, Direction, FootprintReport, FrontierReport, Pattern, ProfileReport, ProfileSetting,
-    SchedulerPoint, SchedulersReport, SlowdownReport, SlowdownRow,
+    SchedulerPoint, SchedulersReport, SlowdownReport, SlowdownRow, SlowdownRun,
 };
 
 use super::{ENERGY, Measured};
+use crate::chart;
 use crate::format;
-use crate::rows::{BANDWIDTH, COUNT, PERCENT, Row, S, TIMES, US, size};
+use crate::rows::{BANDWIDTH, COUNT, PERCENT, Place, Row, S, TIMES, US, Value, size};
 use crate::section::Facts;
 
 fn load(pattern: Pattern, direction: Direction) -> Row {
     Row::at("load", format::load(pattern, direction))
+}
+
+/// The single runs, or their summary where a document has no runs.
+fn single<T>(runs: &[T], of: impl Fn(&T) -> Option<f64>, summary: Summary) -> Value {
+    match chart::runs(runs.iter().filter_map(of)) {
+        none if none.is_empty() => Value::Summary(summary),
+        runs => Value::Runs(runs),
+    }
 }
 
 /// Sizes of requests and streams.
@@ -27,7 +36,11 @@ impl Measured for BenchReport {
             load(job.pattern, job.direction)
                 .by("size", size(job.block_bytes))
                 .by("depth", job.depth_requests)
-                .put("throughput", BANDWIDTH, job.bandwidth_bytes_per_s)
+                .put(
+                    "throughput",
+                    BANDWIDTH,
+                    single(&job.runs, |run| Some(run.bandwidth_bytes_per_s), job.bandwidth_bytes_per_s),
+                )
                 .put("mean latency", US, job.latency.mean_us)
                 .put("p99 latency", US, job.latency.p99_us)
                 .put("longest latency", US, job.latency.max_us)
@@ -51,20 +64,30 @@ impl Measured for BenchReport {
 
 impl Measured for SlowdownReport {
     fn measured(&self) -> Vec<Row> {
-        let side = |row: &SlowdownRow, direction, [alone, mixed, slowdown]: [&Summary; 3], peers: Option<Summary>| {
-            load(row.pattern, direction)
-                .by("streams", format!("{0} + {0}", row.streams))
-                .put("latency alone", US, alone)
-                .put("latency among peers", US, peers)
-                .put("latency in mixed load", US, mixed)
-                .put("slowdown", TIMES, slowdown)
+        let at = |row: &SlowdownRow, direction| {
+            let streams = Place { text: format!("{0} + {0}", row.streams), number: Some(f64::from(row.streams)) };
+            load(row.pattern, direction).by("streams", streams)
         };
         let sides = |row: &SlowdownRow| {
-            let reads = [&row.read_alone_us, &row.read_beside_us, &row.read_slowdown];
-            let writes = [&row.write_alone_us, &row.write_beside_us, &row.write_slowdown];
+            let runs = &row.runs;
+            let peers = |of: fn(&SlowdownRun) -> Option<f64>, peers: Option<Summary>| {
+                peers.map(|peers| single(runs, of, peers))
+            };
             [
-                side(row, Direction::Read, reads, row.read_peers_us),
-                side(row, Direction::Write, writes, row.write_peers_us),
+                at(row, Direction::Read)
+                    .put("latency alone", US, single(runs, |run| Some(run.read_alone_us), row.read_alone_us))
+                    .put("latency among peers", US, peers(|run| run.read_peers_us, row.read_peers_us))
+                    .put("latency in mixed load", US, single(runs, |run| Some(run.read_beside_us), row.read_beside_us))
+                    .put("slowdown", TIMES, row.read_slowdown),
+                at(row, Direction::Write)
+                    .put("latency alone", US, single(runs, |run| Some(run.write_alone_us), row.write_alone_us))
+                    .put("latency among peers", US, peers(|run| run.write_peers_us, row.write_peers_us))
+                    .put(
+                        "latency in mixed load",
+                        US,
+                        single(runs, |run| Some(run.write_beside_us), row.write_beside_us),
+                    )
+                    .put("slowdown", TIMES, row.write_slowdown),
             ]
         };
         self.rows.iter().flat_map(sides).collect()
@@ -103,8 +126,8 @@ impl Measured for SchedulersReport {
             let asked = x.wanted_depth_requests.or_else(|| several(x).then_some(x.queue_depth_requests));
             Row::at("scheduler", x.scheduler.clone())
                 .by("mix", format!("{} % {} reads", x.read_percent, format::pattern(x.pattern)))
-                .by("queue", asked.map_or_else(|| "its own".to_owned(), |depth| depth.to_string()))
-                .by("load", x.depth_requests)
+                .by("queue depth", asked.map_or_else(|| "its own".into(), Place::from))
+                .by("load depth", x.depth_requests)
                 .put("time of the mix", S, x.response_s)
                 .put("read latency", US, x.read_us)
                 .put("write latency", US, x.write_us)
@@ -117,10 +140,15 @@ impl Measured for SchedulersReport {
     }
 }
 
+/// A range of addresses as a place.
+fn within(bytes: u64) -> Place {
+    Place { text: format!("within {}", format_bytes(bytes)), number: Some(bytes as f64) }
+}
+
 impl Measured for FootprintReport {
     fn measured(&self) -> Vec<Row> {
         let row = |point: &brisk_results::FootprintPoint| {
-            Row::at("load", "random write").by("range", format!("within {}", format_bytes(point.range_bytes))).put(
+            Row::at("load", "random write").by("range", within(point.range_bytes)).put(
                 "throughput",
                 BANDWIDTH,
                 point.bandwidth_bytes_per_s,
