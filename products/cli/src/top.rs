@@ -93,7 +93,7 @@ fn picture(status: &Status, rates: Option<&Interval>, memory: Option<&Apps>) -> 
     let cpu_percent = status.cost.cpu_us as f64 / 10.0 / elapsed_ms as f64;
     lines.push(format!(
         "briskd {} {mode}, up {}; itself {cpu_percent:.2} % of a core, {}; {} rounds, {} writes, {} launches",
-        status.version,
+        status.brisk_version,
         age(elapsed_ms),
         format_bytes(status.cost.rss_bytes),
         status.counts.rounds,

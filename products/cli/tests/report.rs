@@ -283,3 +283,31 @@ fn values_go_to_standard_output_or_into_a_file_as_csv_and_markdown() {
     let said = refusal(&["a.json", "--markdown=gone/a.md"], folder.path());
     assert!(said.contains("there is no directory gone"), "{said}");
 }
+
+#[test]
+fn the_long_version_names_the_commit_that_results_name_too() {
+    let version = |option: &str| {
+        let output = Command::new(snapbox::cmd::cargo_bin("brisk")).arg(option).output().expect("brisk starts");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let short = concat!("brisk ", env!("CARGO_PKG_VERSION"), "\n");
+    assert_eq!(version("-V"), short);
+    let long = version("--version");
+    let commit = long.strip_prefix(short).expect("it begins with the version");
+    // As the build script sees it: a tree of git, or a tarball.
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let git = Command::new("git").arg("-C").arg(&root).args(["rev-parse", "HEAD"]).output();
+    let is_tree = root.join(".git").exists() && git.is_ok_and(|git| git.status.success());
+    let given = option_env!("BRISK_COMMIT").is_some();
+    assert!(given || is_tree == commit.starts_with("commit "), "{long}");
+    if let Some(commit) = commit.strip_prefix("commit ").filter(|_| !given) {
+        let (hash, day) = commit.trim_end().split_once(' ').expect("commit and day");
+        assert!(hash.len() == 12 && hash.chars().all(|c| c.is_ascii_hexdigit()) && day.len() == 10, "{long}");
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut bench = Command::new(snapbox::cmd::cargo_bin("brisk"));
+        bench.args(["bench", "--budget", "1", "--size", "2M", "--block", "64k", "--depth", "2"]);
+        let output = bench.arg(dir.path()).arg("--json").env("BRISK_RUN_DIR", dir.path()).output().expect("brisk runs");
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(document["environment"]["commit"], hash);
+    }
+}

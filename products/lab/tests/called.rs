@@ -25,8 +25,13 @@ fn a_brisk_of_another_version_is_refused() {
 #[test]
 fn it_runs_without_brisk_and_has_its_own_version() {
     assert!(brisk_lab(&["lab", "presets"]).status.success());
-    let version = brisk_lab(&["--version"]);
-    assert_eq!(String::from_utf8_lossy(&version.stdout), concat!("brisk-lab ", env!("CARGO_PKG_VERSION"), "\n"));
+    let version = |option: &str| String::from_utf8_lossy(&brisk_lab(&[option]).stdout).into_owned();
+    let short = concat!("brisk-lab ", env!("CARGO_PKG_VERSION"), "\n");
+    assert_eq!(version("-V"), short);
+    // The long one also names the commit, where that is known.
+    let long = version("--version");
+    let commit = long.strip_prefix(short).expect("it begins with the version");
+    assert!(commit.is_empty() || commit.starts_with("commit ") && commit.lines().count() == 1, "{long}");
 }
 
 #[test]

@@ -22,7 +22,7 @@ pub(super) fn text(status: &Status) -> String {
         (_, true) => caution("paused: all settings are as before brisk until 'brisk config reload'"),
         _ => good("decides and acts"),
     };
-    let _ = writeln!(text, "briskd {} {mode}; process {}, since {since}", status.version, status.pid);
+    let _ = writeln!(text, "briskd {} {mode}; process {}, since {since}", status.brisk_version, status.pid);
     let _ = writeln!(text, "engines    {}", or_none(&status.engines.join(", ")));
     for device in &status.devices {
         let _ = writeln!(text, "device     {} ({}, {})", device.name, device.model, device.kind);
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn a_status_shows_what_is_wrong() {
         let status = Status {
-            version: "0.1.0".into(),
+            brisk_version: "0.1.0".into(),
             at_unix_ms: 3_600_000,
             devices: vec![Device { name: "sda".into(), model: "KLU".into(), kind: "ufs".into() }],
             settings: vec![setting()],

@@ -176,8 +176,8 @@ pub struct Record {
 /// Everything at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
-    /// Of brisk.
-    pub version: String,
+    /// Version of brisk.
+    pub brisk_version: String,
     /// The daemon's process.
     pub pid: u32,
     /// When it began.

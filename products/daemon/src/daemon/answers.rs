@@ -162,7 +162,7 @@ impl Daemon {
             trouble: self.recorder.trouble().map(str::to_owned),
         });
         Status {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
+            brisk_version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
             started_unix_ms: state.started_unix_ms,
             at_unix_ms: self.moment.now.wall_unix_ms(),
