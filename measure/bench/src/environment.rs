@@ -219,6 +219,7 @@ mod tests {
     fn a_compressing_mount_is_named() {
         let environment = |options: &str, kind: &str| Environment {
             brisk_version: String::new(),
+            commit: None,
             kernel: String::new(),
             architecture: String::new(),
             cpus: 1,

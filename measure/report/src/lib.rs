@@ -56,6 +56,10 @@ mod svg;
 mod table;
 mod terminal;
 mod tidy;
+
+// The samples of the integration tests, which unit tests use too, name this crate.
+#[cfg(test)]
+extern crate self as brisk_report;
 mod verdict;
 mod warnings;
 
