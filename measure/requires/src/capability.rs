@@ -25,6 +25,7 @@ const INSTALLED: &[&str] = &[
     "perl",
     "qemu-system-x86_64",
     "resize2fs",
+    "setpriv",
     "setsid",
     "sqlite3",
     "sway",
