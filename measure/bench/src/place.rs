@@ -185,8 +185,9 @@ impl Place {
     }
 }
 
-/// `zram0` and `ram3`, not `ramdisk`.
-fn is_memory_device(name: &str) -> bool {
+/// Whether a kernel name is that of a block device in memory: `zram0` and `ram3`, not `ramdisk`.
+#[must_use]
+pub fn is_memory_device(name: &str) -> bool {
     MEMORY_DEVICES.iter().any(|stem| {
         name.strip_prefix(stem).is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))
     })

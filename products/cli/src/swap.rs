@@ -141,7 +141,9 @@ fn text(facts: &Facts, prepared: &Prepared, state: &str) -> String {
 fn after_restart(at_boot: &AtBoot, has_zram: bool) -> String {
     let zram = if has_zram { ", and 'brisk swap start' the compressed memory" } else { "" };
     match at_boot {
-        AtBoot::Unit { file, .. } => format!("the unit {} switches it on", file.display()),
+        AtBoot::Unit { file, .. } => {
+            format!("the unit {} switches {} on", file.display(), if has_zram { "both" } else { "it" })
+        }
         AtBoot::Fstab { file, in_place, .. } => {
             let how = in_place.as_ref().map_or_else(String::new, |why| format!(" (written in place, as {why})"));
             format!("a line of {}{how} switches the area on{zram}", file.display())

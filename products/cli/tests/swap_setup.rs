@@ -202,6 +202,10 @@ for work in true "$mkswap"; do
         cmp $T/fstab /etc/fstab; blkid -p $d && exit 4 || true
     done
 done
+printf '#!/bin/sh\nchattr +i %s\nexit 1\n' $T/place >$T/bin/mkswap
+PATH=$T/bin:$PATH $BRISK swap setup --yes --later --zram 0 --size 1MiB $T/place/swap && exit 6
+test -e /var/lib/brisk/swap.json -a -e $T/place/swap.unfinished
+chattr -i $T/place; $BRISK swap undo; test ! -e $T/place/swap.unfinished
 mount -t tmpfs -o size=8k none /etc; cp $T/fstab /etc/fstab; cat /dev/zero >/etc/full 2>/dev/null || true
 $BRISK swap setup --yes --later --zram 0 --size 1MiB $T/place/swap && exit 5
 test ! -e /var/lib/brisk/swap.json -a ! -e $T/place/swap
@@ -211,6 +215,8 @@ umount $T/place; losetup -d $d
     let output = run(dir.path(), script);
     let said = said(&output);
     assert!(output.status.success(), "{said}");
-    assert_eq!(said.matches("is off and removed").count(), 4, "{said}");
+    assert_eq!(said.matches("is off and removed").count(), 5, "{said}");
+    assert!(said.contains("not all that was made could be removed:\n  the swap file "), "{said}");
+    assert!(said.contains("By hand: 'rm ") && said.contains("/place/swap.unfinished'\n"), "{said}");
     assert!(said.contains("cannot write /etc/fstab: No space left on device"), "{said}");
 }

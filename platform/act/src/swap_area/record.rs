@@ -133,3 +133,26 @@ pub(super) fn remove(path: &Path, record: &Record) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{SwapAreas, SwapPlaces};
+    use super::*;
+
+    #[test]
+    fn a_damaged_record_is_reported_and_nothing_is_removed() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let record = dir.path().join("swap.json");
+        let places = SwapPlaces { record: record.clone(), ..SwapPlaces::of_this_machine("/usr/bin/brisk".into()) };
+        let areas = SwapAreas::new(places);
+        for text in ["{", "", "\0\0", "{\"schema_version\": 7}", "[]", "\u{7f}\u{80}"] {
+            fs::write(&record, text).expect("written");
+            let error = areas.undo().expect_err("damaged");
+            assert!(matches!(error, SwapAreaError::Damaged { .. }), "{error}");
+            for part in ["swap.json", "swapoff", "brisk-swap.service", "/etc/fstab"] {
+                assert!(error.to_string().contains(part), "{error}");
+            }
+            assert!(matches!(areas.made(), Err(SwapAreaError::Damaged { .. })) && record.exists());
+        }
+    }
+}

@@ -114,6 +114,7 @@ fn by_hand(area: &FlashArea, why: &SwapAreaError, record: &std::path::Path) -> S
             "connect the disk and run 'brisk swap undo' again; when it is gone for good, 'rm {}'",
             record.display()
         ),
+        (SwapAreaError::File { path, .. }, FlashArea::File { .. }) => format!("'rm {}'", path.display()),
         (_, FlashArea::File { .. }) => format!("'swapoff {path}', then 'rm {path}'"),
         (_, FlashArea::Partition { .. }) => {
             let device = fs::canonicalize(area.path()).unwrap_or_else(|_| area.path().to_owned());

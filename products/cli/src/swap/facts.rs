@@ -184,6 +184,12 @@ impl Place {
             Err(error) => return Err(error.into()),
         };
         let Some(located) = located else { return Ok(unknown(None)) };
+        if brisk_bench::place::is_memory_device(&located.disk.name) {
+            bail!(
+                "{} is memory: --zram makes compressed memory, name a partition or a file for the flash",
+                path.display()
+            );
+        }
         let (name, size_bytes) = match &located.partition {
             Some(partition) => (&partition.name, partition.size_bytes),
             None => (&located.disk.name, located.disk.size_bytes),
