@@ -63,6 +63,8 @@ pub(super) struct Job<'a> {
     low: Option<(&'a Given, u64)>,
     percentage: Option<(&'a Given, u64)>,
     verify: Option<&'a Given>,
+    /// Whether what was written is read at the end.
+    reads_back: bool,
     /// Whether fio begins it when those before it have ended.
     pub(super) waits: bool,
     /// Options without effect.
@@ -100,6 +102,7 @@ impl<'a> Job<'a> {
             low: None,
             percentage: None,
             verify: None,
+            reads_back: true,
             waits: false,
             ignored: Vec::new(),
         };
@@ -215,6 +218,7 @@ impl<'a> Job<'a> {
                 };
             }
             "percentage_random" => self.percentage = Some((given, whole(0, 100)?)),
+            "do_verify" => self.reads_back = flag()?,
             "verify" => self.verify = Some(given).filter(|_| value != Some("0")),
             "size" => {
                 if matches!(needed()?.trim_end_matches('%'), zero if number(zero, self.kb_base) == Some(0)) {
@@ -326,6 +330,7 @@ impl<'a> Job<'a> {
             return Err(given.wrong(why));
         }
         if let Some(given) = self.verify
+            && self.reads_back
             && self.way_used() != Way::Read
         {
             return Err(given.wrong(format!("{} asks for reads of all that was written: leave it out", given.text())));

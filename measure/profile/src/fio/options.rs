@@ -23,7 +23,7 @@ const IGNORED: &str = "\
     buffer_compress_percentage buffer_pattern bwavgtime cgroup cgroup_nodelete cgroup_weight clat_percentiles \
     clocksource continue_on_error cpumask cpus_allowed cpus_allowed_policy create_fsync create_on_open \
     create_serialize dedupe_global dedupe_mode dedupe_percentage dedupe_working_set_percentage description \
-    directory disable_bw disable_bw_measurement disable_clat disable_lat disable_slat disk_util do_verify \
+    directory disable_bw disable_bw_measurement disable_clat disable_lat disable_slat disk_util \
     end_fsync error_dump exec_postrun exec_prerun exit_what exitall exitall_on_error experimental_verify \
     fadvise_hint fallocate file_append filename_format filesize fill_device fixedbufs flow_id flow_sleep \
     fsync_on_close gid group_reporting gtod_cpu gtod_reduce hipri hipri_percentage hugepage-size ignore_error \
@@ -47,7 +47,7 @@ const IGNORED: &str = "\
 
 /// Options that change the requests in a way that a profile cannot run, unless they have one of these values; and what
 /// they do.
-const CHANGES: [(&str, &[&str], &str); 26] = [
+const CHANGES: [(&str, &[&str], &str); 27] = [
     ("atomic", &["0"], "writes that are atomic"),
     ("bs_unaligned", &["0"], "addresses between blocks"),
     ("cmdprio", &["0"], "requests of two priorities"),
@@ -61,6 +61,8 @@ const CHANGES: [(&str, &[&str], &str); 26] = [
     ("merge_blktrace_file", &[], "a recording"),
     ("opendir", &[], "all files of a directory"),
     ("pre_read", &["0"], "files that are in memory before they are read"),
+    // Requests at a rate come at random times (a Poisson process) in any case.
+    ("rate_process", &["linear", "poisson"], "another process of arrivals"),
     ("profile", &[], "a test that is built into fio"),
     ("random_distribution", &["random"], "addresses of which some are more likely"),
     ("read_beyond_wp", &["0"], "zones"),

@@ -73,6 +73,18 @@ fn what_does_not_change_the_requests_is_named_once() {
 }
 
 #[test]
+fn data_are_checked_without_requests_of_their_own_where_nothing_is_read_back() {
+    for lines in ["verify=0", "verify=crc32c\ndo_verify=0", "rw=randread\nverify=md5"] {
+        assert!(read(&format!("[a]\nrw=randwrite\n{lines}\n")).is_ok(), "{lines}");
+    }
+    assert!(
+        refused("[a]\nrw=randwrite\ndo_verify=0\nverify=md5\ndo_verify=1\n")
+            .contains("line 4: verify=md5 asks for reads")
+    );
+    assert!(read("[a]\nrate_iops=9\nrate_process=poisson\n").is_ok());
+}
+
+#[test]
 fn jobs_that_fio_runs_together_are_said_to_be_apart() {
     let together = read("[a]\nrw=read\n[b]\nrw=write\n").expect("understood").notes;
     assert!(together.iter().any(|note| note.contains("the jobs a, b at the same time")), "{together:?}");
