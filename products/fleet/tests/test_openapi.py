@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import datetime as dt
+import itertools
 import json
+import re
 from typing import Any
 
 import fleet
@@ -105,7 +107,7 @@ def test_what_the_server_says_of_a_changed_document_is_what_the_schema_says(data
         for step in way:
             parent = parent[step]
         if data.draw(st.booleans()):
-            parent[key] = data.draw(OTHER)
+            parent[key] = copy.deepcopy(data.draw(OTHER))
         elif isinstance(parent, dict):
             del parent[key]
             if data.draw(st.booleans()):
@@ -137,16 +139,15 @@ def test_null_is_of_no_field(kind: str, path: tuple[Any, ...]) -> None:
     assert not is_accepted(enveloped(one["submission"]))
 
 
-@given(st.integers(2000, 2099), st.integers(0, 19), st.integers(0, 39))
-def test_days_are_those_of_the_calendar(year: int, month: int, day: int) -> None:
-    text = f"{year}-{month:02}-{day:02}"
-    try:
-        dt.date.fromisoformat(text)
-        is_day = True
-    except ValueError:
-        is_day = False
-    validator = jsonschema.Draft202012Validator(SCHEMA["$defs"]["Day"])
-    assert validator.is_valid(text) == is_day
+def test_days_are_those_of_the_calendar() -> None:
+    pattern = re.compile(SCHEMA["$defs"]["Day"]["pattern"])
+    for year, month, day in itertools.product(range(1999, 2101), range(20), range(40)):
+        text = f"{year}-{month:02}-{day:02}"
+        try:
+            is_day = str(dt.date(year, month, day)) == text and year // 100 == 20
+        except ValueError:
+            is_day = False
+        assert bool(pattern.fullmatch(text)) == is_day, text
 
 
 def test_the_document_is_whole(start: Start) -> None:

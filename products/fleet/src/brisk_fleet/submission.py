@@ -133,11 +133,10 @@ def row(accepted: Accepted, received: dt.date) -> dict[str, Any]:
         "firmware": storage.get("firmware"),
         "device_class": storage["kind"],
         "emulated": storage["emulated"],
-        # JSON has no integers apart: 4.0 is one too.
-        "size_gib": int(storage["size_gib"]),
+        "size_gib": storage["size_gib"],
         "kernel": machine["kernel"],
         "architecture": machine["architecture"],
-        "cpus": int(machine["cpus"]),
+        "cpus": machine["cpus"],
         "brisk_version": submission["brisk_version"],
         "flags": flags,
         "excluded": not EXCLUDING.isdisjoint(flags),
@@ -271,7 +270,7 @@ def _settings(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
             "priorities": point["priorities"],
             "read_ratio": point["read_ratio"],
             "write_percent": point["write_percent"],
-            "trials": int(point["trials"]),
+            "trials": point["trials"],
             "chosen": point["chosen"],
         }
         for result in results

@@ -165,9 +165,8 @@ class Writer(threading.Thread):
         """Acts; after a failure, what is known is read from the table again, since the commit may have come to be."""
         try:
             act()
-        except (
-            BaseException
-        ) as error:  # any failure of storage is the requests' to tell, also a panic of the Delta library, which is no Exception
+        # Any failure of storage is the requests' to tell: also a panic of the Delta library, which is no Exception.
+        except BaseException as error:
             self.failure = f"{type(error).__name__}: {error}"
             try:
                 self._table.refresh()
