@@ -2,14 +2,15 @@
 //!
 //! A *part* is a place where the daemon asks the kernel for something that a filter of system calls, a security module or a fault of the
 //! kernel may answer by its death: a source of events, the watch of opened files, each kind of action and of settings. Before the first use
-//! of a part since the start, a *mark* is made (an empty file in the run directory), and removed after it. A mark that a start finds was left
+//! of a part since the start, a *mark* is made (a small file in the run directory), and removed after it. A mark that a start finds was left
 //! by a daemon that died there: a *crash* of that part, which is counted in a file with what was learned, since it has to outlive the next
 //! start. After [`CRASHES_MAX`] crashes the part *rests*: the daemon does without it, says so, and tries it again when it is told to
 //! (`brisk config reload --retry`). A part that has a crash is marked at every use, not at the first alone.
 //!
 //! The run directory is in memory: a power cut in the middle of a part is no crash of it, and marks do not wear flash.
 //!
-//! Properties: `a_part_with_two_crashes_rests_until_it_is_told`; `what_ended_or_was_closed_is_no_crash`; `a_mark_that_cannot_be_made_is_no_obstacle`;
+//! Properties: `a_part_with_two_crashes_rests_until_it_is_told`; `what_ended_or_was_closed_is_no_crash`;
+//! `of_several_parts_the_one_that_began_last_has_crashed`; `a_mark_that_cannot_be_made_is_no_obstacle`;
 //! with a daemon that is killed for real (`tests/attempts.rs`): `a_daemon_that_was_killed_twice_in_one_place_does_without_it`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -98,6 +99,8 @@ pub struct Attempts {
     /// Parts whose first use since the start has ended.
     tried: BTreeSet<String>,
     under_way: BTreeSet<String>,
+    /// Number of marks so far, which tells their order.
+    begun: u64,
 }
 
 impl Attempts {
@@ -122,7 +125,10 @@ impl Attempts {
         if dry_run || left.is_empty() {
             return (attempts, complaints);
         }
-        for mark in &left {
+        // An action may go on in a thread while another part begins: of several marks, the last one is that of the crash. Where it was
+        // another part after all, that one is the last as soon as those after it rest.
+        let order = |mark: &PathBuf| fs::read_to_string(mark).ok().and_then(|text| text.parse::<u64>().ok());
+        if let Some(mark) = left.iter().max_by_key(|mark| order(mark)) {
             let part = mark.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             if attempts.crashes.len() < PARTS_MAX || attempts.crashes.contains_key(part) {
                 *attempts.crashes.entry(part.to_owned()).or_default() += 1;
@@ -164,7 +170,9 @@ impl Attempts {
         let is_marked = crashes > 0 || !self.is_tried(part);
         if is_marked && self.under_way.insert(part.to_owned()) && self.marks_parts {
             // Without space a part is used without a mark.
-            let _ = fs::create_dir_all(&self.marks).and_then(|()| fs::write(self.marks.join(part), ""));
+            self.begun += 1;
+            let number = self.begun.to_string();
+            let _ = fs::create_dir_all(&self.marks).and_then(|()| fs::write(self.marks.join(part), number));
         }
         Ok(())
     }
@@ -286,6 +294,19 @@ mod tests {
             assert!(mark.exists());
             attempts.end("freeze");
         }
+    }
+
+    #[test]
+    fn of_several_parts_the_one_that_began_last_has_crashed() {
+        let place = Place::new();
+        for _ in 0..CRASHES_MAX {
+            let mut attempts = place.open();
+            // One that goes on in a thread, and would be the last by its name.
+            attempts.begin("prefetch").expect("it does not rest");
+            attempts.begin("opened_files").expect("it does not rest");
+        }
+        let resting: Vec<String> = place.open().resting().map(|one| one.part).collect();
+        assert_eq!(resting, ["opened_files"]);
     }
 
     #[test]
