@@ -116,6 +116,18 @@ pub enum Once {
         /// Time between the two.
         grace_ms: u64,
     },
+    /// A process of the group and all that it has started are asked to end, and killed when they have not ended in time: in a terminal or
+    /// session, whose shell stays.
+    EndProcess {
+        /// Name of the control group.
+        group: String,
+        /// The process.
+        pid: u32,
+        /// When it started, in ticks after boot: a later process of its number is another one.
+        start_ticks: u64,
+        /// Time between the two.
+        grace_ms: u64,
+    },
     /// The page cache of the group is freed; anonymous memory stays.
     DropPageCache {
         /// Name of the control group.
@@ -207,6 +219,7 @@ impl Once {
             | Self::PageOut { group, .. }
             | Self::Reclaim { group, .. }
             | Self::DropPageCache { group }
+            | Self::EndProcess { group, .. }
             | Self::EndApp { group, .. } => group,
         }
     }
@@ -224,6 +237,30 @@ impl Once {
                 | Self::Prefetch { .. }
                 | Self::EndPrefetch { .. }
         )
+    }
+
+    /// Whether it ends an app, or a part of one.
+    #[must_use]
+    pub fn ends(&self) -> bool {
+        matches!(self, Self::EndApp { .. } | Self::EndProcess { .. })
+    }
+
+    /// Time from the request to end to the kill, of one that ends.
+    #[must_use]
+    pub fn grace_ms(&self) -> Option<u64> {
+        match self {
+            Self::EndApp { grace_ms, .. } | Self::EndProcess { grace_ms, .. } => Some(*grace_ms),
+            _ => None,
+        }
+    }
+
+    /// The same with another such time.
+    #[must_use]
+    pub fn with_grace_ms(mut self, shorter_ms: u64) -> Self {
+        if let Self::EndApp { grace_ms, .. } | Self::EndProcess { grace_ms, .. } = &mut self {
+            *grace_ms = shorter_ms;
+        }
+        self
     }
 
     /// Whether it writes memory to swap.
@@ -274,6 +311,7 @@ impl Once {
             Self::Reclaim { .. } => "reclaim",
             Self::DropPageCache { .. } => "drop_page_cache",
             Self::EndApp { .. } => "end_app",
+            Self::EndProcess { .. } => "end_process",
         }
     }
 }
@@ -299,6 +337,7 @@ impl fmt::Display for Once {
             Self::Prefetch { pieces, .. } => write!(f, " ({} KiB)", sum_bytes(pieces) >> 10),
             Self::Reclaim { size_bytes, .. } => write!(f, " ({} KiB)", size_bytes >> 10),
             Self::EndApp { grace_ms, .. } => write!(f, " (killed after {grace_ms} ms)"),
+            Self::EndProcess { pid, grace_ms, .. } => write!(f, " (process {pid}, killed after {grace_ms} ms)"),
             _ => Ok(()),
         }
     }
@@ -311,7 +350,7 @@ pub(crate) mod tests {
 
     /// Any action on one of a few groups.
     pub(crate) fn any_once() -> impl Strategy<Value = Once> {
-        (0..13usize, prop::sample::select(&["a", "b", "c"][..]), 1..4u64).prop_map(|(which, group, size)| {
+        (0..14usize, prop::sample::select(&["a", "b", "c"][..]), 1..4u64).prop_map(|(which, group, size)| {
             let group = group.to_owned();
             let ranges = vec![AddressRange { pid: 7, start: 4096, size_bytes: size * 4096 }];
             match which {
@@ -336,6 +375,7 @@ pub(crate) mod tests {
                     Once::Prefetch { group, streams: 4, priority: "best-effort 5".to_owned(), files, pieces }
                 }
                 11 => Once::EndPrefetch { group },
+                12 => Once::EndProcess { group, pid: 7, start_ticks: 9, grace_ms: size * 1000 },
                 _ => Once::EndApp { group, grace_ms: size * 1000 },
             }
         })

@@ -61,6 +61,45 @@ pub enum Role {
     Other,
 }
 
+/// When an app is ended, by the preference of another program that ends apps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndOrder {
+    /// Before the others.
+    First,
+    /// After the others.
+    Last,
+    /// Never.
+    Never,
+}
+
+/// A preference that the person gave to another program that ends apps, which brisk honours.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Preference {
+    /// When it is ended.
+    pub order: EndOrder,
+    /// By what: `earlyoom --avoid, which matches firefox`.
+    pub by: String,
+}
+
+/// A process of a terminal or session with all that it has started: it can be ended while shell and terminal stay.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Branch {
+    /// The process at its root.
+    pub pid: u32,
+    /// When that started, in ticks after boot: with the pid it is one process for ever.
+    pub start_ticks: u64,
+    /// Its name.
+    pub name: String,
+    /// Anonymous memory and swap of all its processes.
+    pub memory_bytes: u64,
+    /// By how much that has grown in the last half minute or more.
+    pub growth_bytes: u64,
+    /// A preference for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preference: Option<Preference>,
+}
+
 /// What an app does for its user now, by which its importance is rated. `None`: the system does not tell.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -81,6 +120,20 @@ pub struct Activity {
     pub oom_score_adj: Option<i16>,
     /// Its processes are stopped by the freezer.
     pub frozen: Option<bool>,
+    /// Where it is a terminal or session: what can be ended in it, first what is to end first. `None` for an app that is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branches: Option<Vec<Branch>>,
+    /// A preference for its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preference: Option<Preference>,
+}
+
+impl Activity {
+    /// When it is ended; `None` without a preference.
+    #[must_use]
+    pub fn end_order(&self) -> Option<EndOrder> {
+        self.preference.as_ref().map(|preference| preference.order)
+    }
 }
 
 /// Facts about an app by which it is classified.

@@ -321,11 +321,17 @@ impl Round<'_> {
                 && !self.next.waits_for(group, step)
                 && !self.next.ends.pending.contains_key(group)
         };
-        all.iter().filter(is_due).collect()
+        let mut due: Vec<&Candidate<'_>> = all.iter().filter(is_due).collect();
+        if step == Step::End {
+            // Stable: without preferences the order stays.
+            due.sort_by_key(|one| one.end_place());
+        }
+        due
     }
 
     fn request(&mut self, one: &Candidate<'_>, step: Step, once: Once, repeat_s: u64) {
-        let reason = one.facts(step.name()).number("short_mib", self.need.short_bytes as f64 / f64::from(1 << 20));
+        let facts = if step == Step::End { one.facts_of_end(step.name()) } else { one.facts(step.name()) };
+        let reason = facts.number("short_mib", self.need.short_bytes as f64 / f64::from(1 << 20));
         self.requests.push(Request::once(once, Objective::Delay, reason));
         let until_ns = self.sight.at_ns.saturating_add(repeat_s * S_NS);
         self.next.waits.insert((one.app.group.clone(), step), until_ns);
@@ -398,7 +404,7 @@ impl Round<'_> {
             let rest_ns = pending.until_ns.saturating_sub(now_ns);
             if until_ns < pending.until_ns && self.danger.runs_out_within(rest_ns) {
                 pending.until_ns = until_ns;
-                self.request(one, Step::End, Once::EndApp { group: one.app.group.clone(), grace_ms }, 60);
+                self.request(one, Step::End, one.end(grace_ms), 60);
             }
         }
     }
@@ -452,8 +458,8 @@ impl Round<'_> {
             |request| !matches!(&request.action, brisk_core::action::Action::Once(once) if once.group() == group),
         );
         self.next.frozen.remove(&group);
-        self.request(one, Step::End, Once::EndApp { group, grace_ms }, 60);
-        let memory_bytes = one.memory_bytes.unwrap_or(0);
+        self.request(one, Step::End, one.end(grace_ms), 60);
+        let memory_bytes = one.end_frees_bytes().unwrap_or(0);
         let until_ns = now_ns.saturating_add(grace_ms.saturating_mul(MS_NS));
         self.next.ends.began(&one.app.group, &one.app.id, Pending { at_ns: now_ns, memory_bytes, until_ns });
         self.planned_bytes = self.planned_bytes.saturating_add(memory_bytes);
@@ -462,5 +468,5 @@ impl Round<'_> {
 }
 
 fn is_worth_an_end(one: &Candidate<'_>) -> bool {
-    one.memory_bytes.is_some_and(|bytes| bytes >= END_BYTES_MIN)
+    one.end_frees_bytes().is_some_and(|bytes| bytes >= END_BYTES_MIN)
 }

@@ -13,14 +13,19 @@
 //! cost = chance that the app is the next one x time of its relaunch / memory that it has
 //! ```
 //!
-//! Properties: `from_the_app_in_front_and_above_nothing_is_taken`; `a_holder_of_an_inhibitor_keeps_everything`;
+//! Of a terminal or session not all is ended: the process that has grown most goes, with what it started, and shell and terminal stay
+//! ([`Candidate::branch`]). What the person told earlyoom or systemd-oomd (`--prefer`, `--avoid`, `ManagedOOMPreference=`) holds for ends: such
+//! apps go first, last, or never.
+//!
+//! Properties: `of_a_terminal_the_process_that_grows_ends_and_never_the_shell`; `preferences_of_other_killers_order_the_ends`;
+//! `from_the_app_in_front_and_above_nothing_is_taken`; `a_holder_of_an_inhibitor_keeps_everything`;
 //! `an_audible_app_keeps_everything`; `what_the_configuration_protects_keeps_everything`; `brisk_itself_keeps_everything`;
 //! `a_likely_next_app_keeps_everything`; `protected_apps_fit_into_their_share`; `a_larger_chance_never_comes_first`.
 
 use std::collections::BTreeMap;
 
-use brisk_core::action::Ends;
-use brisk_core::app::{App, Role, SESSION};
+use brisk_core::action::{Ends, Once};
+use brisk_core::app::{App, Branch, EndOrder, Role, SESSION};
 use brisk_core::reason::Reason;
 use brisk_core::snapshot::{AppTotals, MemoryLevels};
 
@@ -30,6 +35,8 @@ use crate::predict::NEXT_APPS;
 
 /// Chance that is assumed at the least: also an app that was never used may be the next one.
 const CHANCE_MIN: f64 = 0.001;
+/// The end of a process of a terminal frees at least this much, or is not worth it.
+const BRANCH_BYTES_MIN: u64 = 16 << 20;
 
 /// Ways to get memory, least harm first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
@@ -112,16 +119,58 @@ impl Candidate<'_> {
                     && self.app.activity.focused == Some(false)
                     && !self.app.group.starts_with(SESSION)
             }
-            Step::End => config.ends != Ends::Never && is_app && self.rated.level >= lowest_ended(config),
+            Step::End => self.may_end(config) && self.rated.level >= lowest_ended(config),
         }
+    }
+
+    /// Whether the configuration, preferences and what it is let it be ended, whatever its importance.
+    fn may_end(&self, config: &Config) -> bool {
+        let has_something = self.app.activity.branches.is_none() || self.branch().is_some();
+        let is_kept = self.app.activity.end_order() == Some(EndOrder::Never);
+        config.ends != Ends::Never && self.app.activity.role == Role::App && has_something && !is_kept
+    }
+
+    /// What of a terminal or session is ended; `None` of another app, and where shell and terminal are all that is there.
+    #[must_use]
+    pub fn branch(&self) -> Option<&Branch> {
+        let branches = self.app.activity.branches.iter().flatten();
+        let may_end = |branch: &&Branch| {
+            let is_kept = branch.preference.as_ref().is_some_and(|of| of.order == EndOrder::Never);
+            branch.memory_bytes >= BRANCH_BYTES_MIN && !is_kept
+        };
+        let order = |branch: &&Branch| end_place(branch.preference.as_ref().map(|preference| preference.order));
+        // What grows will be larger yet: in as much time again it has as much more.
+        let weight = |branch: &Branch| branch.memory_bytes.saturating_add(branch.growth_bytes);
+        branches.filter(may_end).min_by_key(|branch| (order(branch), std::cmp::Reverse(weight(branch)), branch.pid))
+    }
+
+    /// The action that ends it.
+    #[must_use]
+    pub fn end(&self, grace_ms: u64) -> Once {
+        let group = self.app.group.clone();
+        match self.branch() {
+            Some(&Branch { pid, start_ticks, .. }) => Once::EndProcess { group, pid, start_ticks, grace_ms },
+            None => Once::EndApp { group, grace_ms },
+        }
+    }
+
+    /// Memory that its end frees; `None` when unknown.
+    #[must_use]
+    pub fn end_frees_bytes(&self) -> Option<u64> {
+        self.branch().map(|branch| branch.memory_bytes).or(self.memory_bytes)
+    }
+
+    /// Its place among those that may be ended, by preferences alone.
+    #[must_use]
+    pub fn end_place(&self) -> u8 {
+        end_place(self.app.activity.end_order())
     }
 
     /// Whether it may be ended for a launch that will not fit, also when it was in front a moment ago: the kernel would end an app that it
     /// does not choose by that.
     #[must_use]
     pub fn may_end_for_launch(&self, config: &Config) -> bool {
-        let is_app = self.app.activity.role == Role::App;
-        let may = config.ends != Ends::Never && is_app && self.spared.is_none() && self.memory_bytes.is_some();
+        let may = self.may_end(config) && self.spared.is_none() && self.memory_bytes.is_some();
         may && self.rated.reason.rule == importance::FRONT_LATELY
     }
 
@@ -141,6 +190,29 @@ impl Candidate<'_> {
             .number("chance_percent", self.chance * 100.0)
             .number("relaunch_s", self.relaunch_s)
             .number("memory_mib", self.memory_bytes.unwrap_or(0) as f64 / (1 << 20) as f64)
+    }
+
+    /// The same of its end: which process, and by which preference.
+    #[must_use]
+    pub fn facts_of_end(&self, rule: &'static str) -> Reason {
+        let mib = |bytes: u64| bytes as f64 / (1 << 20) as f64;
+        let mut reason = self.facts(rule);
+        let branch = self.branch();
+        if let Some(branch) = branch {
+            let of = reason.word("process", &branch.name).number("pid", f64::from(branch.pid));
+            reason = of.number("process_mib", mib(branch.memory_bytes)).number("growth_mib", mib(branch.growth_bytes));
+        }
+        let preference = branch.and_then(|branch| branch.preference.as_ref()).or(self.app.activity.preference.as_ref());
+        preference.map_or(reason.clone(), |preference| reason.word("preference", &preference.by))
+    }
+}
+
+fn end_place(order: Option<EndOrder>) -> u8 {
+    match order {
+        Some(EndOrder::First) => 0,
+        None => 1,
+        Some(EndOrder::Last) => 2,
+        Some(EndOrder::Never) => 3,
     }
 }
 

@@ -16,7 +16,7 @@ use brisk_core::snapshot::Snapshot;
 use crate::candidates::Step;
 use crate::predict::{Moment, Note, Use};
 use crate::schedule::{self, S_NS};
-use crate::{Known, State};
+use crate::{Known, Pending, State};
 
 /// A launch counts as over when the app has not waited for storage for this time, which is no part of it.
 const REST_S: f64 = 1.0;
@@ -137,7 +137,7 @@ fn take_outcome(next: &mut State, now_ns: u64, once: &Once, outcome: &Outcome) {
         Once::Reclaim { .. } => Step::Reclaim,
         Once::PageOut { .. } => Step::PageOut,
         Once::Freeze { .. } => Step::Freeze,
-        Once::EndApp { .. } => Step::End,
+        Once::EndApp { .. } | Once::EndProcess { .. } => Step::End,
         Once::Thaw { group } => return thawed(next, now_ns, group, outcome),
         _ => return,
     };
@@ -149,6 +149,11 @@ fn take_outcome(next: &mut State, now_ns: u64, once: &Once, outcome: &Outcome) {
     // The first outcome of an end is that the app was asked, the last that it is gone, or that the rest of it was killed; an app that
     // is gone leaves the list of apps.
     if step == Step::End {
+        // The app of a process that has ended stays.
+        let is_over = |pending: &Pending| *outcome == Outcome::Gone || now_ns >= pending.until_ns;
+        if matches!(once, Once::EndProcess { .. }) && next.ends.pending.get(group).is_some_and(is_over) {
+            next.ends.pending.remove(group);
+        }
         if !is_done && *outcome != Outcome::Gone {
             next.ends.refused(group, now_ns);
         }

@@ -59,7 +59,8 @@ fn clean(
             && !next.ends.pending.contains_key(&one.app.group)
             && !next.waits_for(&one.app.group, Step::End)
     };
-    let all_to_end: Vec<&Candidate<'_>> = all.iter().filter(may_end).collect();
+    let mut all_to_end: Vec<&Candidate<'_>> = all.iter().filter(may_end).collect();
+    all_to_end.sort_by_key(|one| one.end_place());
     let may_end_now = (config.ends_per_minute as usize).saturating_sub(next.ends.at_ns.len());
     let (now, later) = all_to_end.split_at(may_end_now.min(all_to_end.len()));
     if !later.is_empty() {
@@ -74,10 +75,11 @@ fn clean(
         }
     }
     for one in now {
-        let once = Once::EndApp { group: one.app.group.clone(), grace_ms: config.end_grace_ms };
-        requests.push(Request::once(once, Objective::Delay, one.facts("lowest_importance")));
+        let once = one.end(config.end_grace_ms);
+        requests.push(Request::once(once, Objective::Delay, one.facts_of_end("lowest_importance")));
     }
-    let ended: Vec<_> = now.iter().map(|one| (one.app.group.clone(), one.app.id.clone(), one.memory_bytes)).collect();
+    let ended: Vec<_> =
+        now.iter().map(|one| (one.app.group.clone(), one.app.id.clone(), one.end_frees_bytes())).collect();
     for (group, id, memory_bytes) in ended {
         let at_ns = observed.now.at_ns;
         let until_ns = at_ns.saturating_add(config.end_grace_ms.saturating_mul(1_000_000));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use brisk_core::app::{Branch, Preference};
 use brisk_core::decision::Observed;
 use brisk_core::reason::Reason;
 use serde::{Deserialize, Serialize};
@@ -54,6 +55,12 @@ pub struct Row {
     pub steps: Vec<Step>,
     /// Whether the engine froze it.
     pub frozen: bool,
+    /// Of a terminal or session: the process that would end first, and what it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_first: Option<Branch>,
+    /// A preference that the person gave to another program that ends apps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preference: Option<Preference>,
 }
 
 /// What the engine makes of each app now.
@@ -91,6 +98,8 @@ pub fn survey(config: &Config, state: &State, observed: &Observed<'_>) -> Survey
         protected: one.spared.clone(),
         steps: Step::ALL.into_iter().filter(|step| one.allows(config, *step)).collect(),
         frozen: state.frozen.contains_key(&one.app.group),
+        ends_first: one.branch().cloned(),
+        preference: one.app.activity.preference.clone(),
     };
     Survey {
         available_bytes: schedule::available_bytes(memory),

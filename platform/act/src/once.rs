@@ -66,7 +66,7 @@ pub(crate) struct Means<'a> {
 pub(crate) fn perform(means: Means<'_>, once: &Once, sensed: &Sensed<'_>, now_ns: u64) -> Result<Outcome, Error> {
     let Means { paths, journal, mut keeper, endings, limit, mut worker } = means;
     let group = Group::find(paths, once.group())?;
-    let stops_it = matches!(once, Once::Freeze { .. } | Once::EndApp { .. });
+    let stops_it = once.ends() || matches!(once, Once::Freeze { .. });
     let own = [Some(std::process::id()), keeper.as_ref().and_then(|keeper| keeper.pid())];
     if stops_it && own.into_iter().flatten().any(|pid| group.has(pid)) {
         return Err(Error::OwnGroup { group: group.name.to_owned() });
@@ -98,12 +98,12 @@ pub(crate) fn perform(means: Means<'_>, once: &Once, sensed: &Sensed<'_>, now_ns
         _ if group.is_gone() && !matches!(once, Once::EndPrefetch { .. }) => Ok(Outcome::Gone),
         Once::Protect { .. } => oom::protect(journal, &group),
         Once::Freeze { .. } => freezer::freeze(journal, keeper.as_deref_mut(), &group),
-        Once::EndApp { grace_ms, .. } if is_under_way(endings) => {
+        Once::EndApp { grace_ms, .. } | Once::EndProcess { grace_ms, .. } if is_under_way(endings) => {
             let of_group = endings.iter_mut().find(|ending| ending.once.group() == group.name);
             let is_sooner = of_group.is_some_and(|ending| ending.hasten(now_ns, *grace_ms));
             Ok(if is_sooner { Outcome::Done } else { Outcome::Unchanged })
         }
-        Once::EndApp { grace_ms, .. } => {
+        Once::EndApp { grace_ms, .. } | Once::EndProcess { grace_ms, .. } => {
             let ending = end_app::begin(journal, &group, once, now_ns, *grace_ms);
             ending.map(|ending| {
                 ending.map_or(Outcome::Gone, |ending| {

@@ -386,3 +386,60 @@ fn all_processes_of_a_session_are_asked_and_those_that_stay_are_killed() {
         outcome(&mut actuator, &end) == Outcome::Gone
     });
 }
+
+/// The child of a process that is called `sh`, with the ticks of its start, and the children of that.
+fn shell_below(parent: u32, group: &Path) -> (u32, u64, Vec<u32>) {
+    let procs = fs::read_to_string(group.join("cgroup.procs")).expect("the group");
+    let stats = procs.lines().filter_map(|pid| {
+        let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let (name, rest) = (text.split(['(', ')']).nth(1)?.to_owned(), text.rsplit(") ").next()?.to_owned());
+        let words: Vec<i64> = rest.split(' ').filter_map(|word| word.parse().ok()).collect();
+        Some((pid.parse::<u32>().ok()?, name, words))
+    });
+    // Without the letter of the state the parent is the first word, and the start is the nineteenth.
+    let all: Vec<(u32, String, Vec<i64>)> = stats.collect();
+    let is_shell = |(_, name, words): &&(u32, String, Vec<i64>)| name == "sh" && words[0] == i64::from(parent);
+    let (pid, _, words) = all.iter().find(is_shell).expect("a shell");
+    let below = all.iter().filter(|(_, _, of)| of[0] == i64::from(*pid)).map(|(pid, ..)| *pid).collect();
+    (*pid, u64::try_from(words[18]).expect("ticks"), below)
+}
+
+#[test]
+fn a_process_ends_with_what_it_started_and_its_shell_stays() {
+    for hierarchy in [Hierarchy::Unified, Hierarchy::Freezer, Hierarchy::Memory] {
+        for (trap, expected) in [("", Outcome::Gone), ("trap '' TERM; ", Outcome::Done)] {
+            let Some(app) = App::new(hierarchy) else { continue };
+            let mut shell = app.run(&format!("exec 4<&0; sh -c \"{trap}sleep 1000 & echo here; wait\" & cat <&4"));
+            let (pid, start_ticks, below) = shell_below(shell.child.id(), &app.group);
+            assert_eq!(below.len(), 1, "{hierarchy:?}");
+            let end = |start_ticks| Once::EndProcess { group: app.name.clone(), pid, start_ticks, grace_ms: 5_000 };
+            let mut actuator = app.actuator();
+            // A later process of that number is another one.
+            assert_eq!(outcome(&mut actuator, &end(start_ticks + 1)), Outcome::Gone);
+            assert_eq!(outcome(&mut actuator, &end(start_ticks)), Outcome::Done);
+            let runs =
+                |pid: u32| fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "));
+            let ended = match expected {
+                Outcome::Gone => loop {
+                    match actuator.advance(1) {
+                        ended if ended.is_empty() => std::thread::yield_now(),
+                        ended => break ended,
+                    }
+                },
+                _ => {
+                    assert_eq!(actuator.advance(4_999_999_999), []);
+                    assert!(runs(pid) && runs(below[0]));
+                    actuator.advance(5_000_000_000)
+                }
+            };
+            assert_eq!(ended.iter().map(|performed| &performed.outcome).collect::<Vec<_>>(), [&expected]);
+            while runs(pid) || runs(below[0]) {
+                std::thread::yield_now();
+            }
+            // The shell and its other child.
+            assert!(shell.child.try_wait().expect("a child").is_none(), "{hierarchy:?}");
+            let procs = fs::read_to_string(app.group.join("cgroup.procs")).expect("the group");
+            assert!(procs.lines().any(|pid| pid == shell.child.id().to_string()), "{procs}");
+        }
+    }
+}

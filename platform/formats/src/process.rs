@@ -24,6 +24,8 @@ pub struct ProcessStat {
     pub parent: u32,
     /// Its session.
     pub session: i32,
+    /// Its controlling terminal, as a device number; 0 for none.
+    pub terminal: i32,
     /// Flags of the kernel (PF_ in include/linux/sched.h).
     pub flags: u32,
     /// Faults for which a page was read from storage, all threads.
@@ -95,7 +97,8 @@ pub fn parse_process_stat(bytes: &[u8]) -> Result<ProcessStat, ParseError> {
     let parent = words.number("ppid")?;
     skip(&mut words, &["pgrp"])?;
     let session = words.number("session")?;
-    skip(&mut words, &["tty_nr", "tpgid"])?;
+    let terminal = words.number("tty_nr")?;
+    skip(&mut words, &["tpgid"])?;
     let flags = words.number("flags")?;
     skip(&mut words, &["minflt", "cminflt"])?;
     let major_faults = words.number("majflt")?;
@@ -114,6 +117,7 @@ pub fn parse_process_stat(bytes: &[u8]) -> Result<ProcessStat, ParseError> {
         state,
         parent,
         session,
+        terminal,
         flags,
         major_faults,
         user_ticks,

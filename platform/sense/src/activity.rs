@@ -142,21 +142,25 @@ impl Sense {
         self.parse_optional(format!("/proc/{pid}/oom_score_adj"), |bytes| fields::only_number("oom_score_adj", bytes))
     }
 
-    /// Processes that call themselves by one of these names: the first 15 bytes of each count, as the kernel keeps no more. The name is that
-    /// of the program's file until the program changes it.
+    /// The name of a process, of which the kernel keeps 15 bytes: that of the program's file until the program changes it. `None` when it
+    /// has ended.
     ///
     /// # Errors
     /// When /proc is missing or not readable.
-    pub fn processes_named<'a>(&self, names: &[&'a str]) -> Result<Vec<(u32, &'a str)>> {
-        const COMM_BYTES: usize = 15;
-        let mut found = Vec::new();
-        for pid in self.process_ids()? {
-            let Some(comm) = self.read_optional(format!("/proc/{pid}/comm"))? else { continue };
-            let comm = comm.strip_suffix(b"\n").unwrap_or(&comm);
-            let is_it = |name: &&&str| &name.as_bytes()[..name.len().min(COMM_BYTES)] == comm;
-            found.extend(names.iter().find(is_it).map(|name| (pid, *name)));
+    pub fn process_name(&self, pid: u32) -> Result<Option<String>> {
+        let comm = self.read_optional(format!("/proc/{pid}/comm"))?;
+        Ok(comm.map(|comm| String::from_utf8_lossy(comm.strip_suffix(b"\n").unwrap_or(&comm)).into_owned()))
+    }
+
+    /// Whether a process is in the same namespace of processes as this one, so that it can end what this one sees. What cannot be told is
+    /// taken for that.
+    #[must_use]
+    pub fn shares_processes(&self, pid: u32) -> bool {
+        let space = |pid: &str| std::fs::read_link(self.path(format!("/proc/{pid}/ns/pid"))).ok();
+        match (space("self"), space(&pid.to_string())) {
+            (Some(own), Some(other)) => own == other,
+            _ => true,
         }
-        Ok(found)
     }
 }
 
@@ -214,15 +218,16 @@ mod tests {
     }
 
     #[test]
-    fn processes_are_known_by_the_beginning_of_their_names() {
+    fn processes_have_the_names_that_the_kernel_keeps() {
         let (_root, sense) = tree(&[
             ("proc/1/comm", "systemd\n"),
             ("proc/20/comm", "low-memory-moni\n"),
             ("proc/30/comm", "earlyoom\n"),
             ("proc/31/comm", "earlyoom2\n"),
         ]);
-        let found = sense.processes_named(&["earlyoom", "low-memory-monitor", "lmkd"]).expect("readable");
-        assert_eq!(found, [(20, "low-memory-monitor"), (30, "earlyoom")]);
+        let names = [20, 31, 7].map(|pid| sense.process_name(pid).expect("readable"));
+        assert_eq!(names, [Some("low-memory-moni".to_owned()), Some("earlyoom2".to_owned()), None]);
+        assert!(sense.shares_processes(20), "it cannot be told");
     }
 
     #[test]

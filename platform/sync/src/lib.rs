@@ -8,3 +8,4 @@ pub mod advice;
 pub mod desktop;
 pub mod library;
 pub mod policy;
+pub mod program;

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use brisk_command::json::{Document, Json};
 use brisk_command::terminal::{caution, faint, good, heading};
+use brisk_core::app::EndOrder;
 use brisk_core::units::{format_bytes, three_digits};
 use brisk_daemon::control::protocol::{Apps, Row};
 
@@ -79,6 +80,24 @@ pub(crate) fn explain(apps: &Apps, name: &str) -> Option<String> {
         };
         if row.frozen {
             text += "  it is frozen\n";
+        }
+        if let Some(first) = &row.ends_first {
+            let (memory, growth) = (format_bytes(first.memory_bytes), format_bytes(first.growth_bytes));
+            let _ = writeln!(
+                text,
+                "  of it, process {} ({}) would be ended first, with what it started: {memory}, {growth} more than half a minute ago; \
+                 shell and terminal stay",
+                first.pid, first.name
+            );
+        }
+        let of_first = row.ends_first.as_ref().and_then(|first| first.preference.as_ref());
+        for preference in of_first.into_iter().chain(&row.preference) {
+            let when = match preference.order {
+                EndOrder::First => "it is ended before others",
+                EndOrder::Last => "it is ended after all others",
+                EndOrder::Never => "it is never ended",
+            };
+            let _ = writeln!(text, "  {when}: {}", preference.by);
         }
     }
     (!found.is_empty()).then_some(text)

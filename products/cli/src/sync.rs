@@ -9,10 +9,12 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command as Program, ExitCode};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use brisk_command::json::{Document, Json};
-use brisk_sync::library::{RULES_VARIABLE, install};
+use brisk_command::terminal::step;
+use brisk_sync::library::{RULES_VARIABLE, install, loadable};
 use brisk_sync::policy::{Class, Homes};
+use brisk_sync::program::ignores_preloading;
 use serde_json::json;
 
 use policies::{Found, homes, policy_of};
@@ -64,7 +66,8 @@ struct Check {
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-When the policy is not correct the app is started without it, and the error is printed: all its files are durable.
+When the policy is not correct, or the program takes no library (linked statically, with the rights of another user, with another C \
+library), the app is started without it, and that is printed: all its files are durable.
 
 Example: brisk sync run org.example.Reader -- reader paper.pdf")]
 struct Run {
@@ -153,6 +156,16 @@ fn preload(library: &Path) -> OsString {
     all
 }
 
+/// The library, in this directory or in another one from which it is loaded.
+fn library(dir: &Path) -> anyhow::Result<PathBuf> {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|dir| dir.is_absolute());
+    let library = loadable(dir, runtime.as_deref())?;
+    if !library.starts_with(dir) {
+        step(&format!("the library is loaded from {}", library.display()));
+    }
+    Ok(library)
+}
+
 /// The environment of an app under its policy.
 fn loosened(args: &Run) -> anyhow::Result<[(&'static str, OsString); 2]> {
     let homes = homes()?;
@@ -161,8 +174,13 @@ fn loosened(args: &Run) -> anyhow::Result<[(&'static str, OsString); 2]> {
         None => policy_of(&args.app)?,
     };
     let rules = found.policy.rules(&homes)?.encode();
-    let dir = library_dir(&homes);
-    let library = install(&dir).with_context(|| format!("cannot write the library into {}", dir.display()))?;
+    let library = library(&library_dir(&homes))?;
+    if let Some(program) = args.words.first() {
+        let path = std::env::var_os("PATH");
+        if let Some(why) = ignores_preloading(Path::new(program), path.as_deref()) {
+            bail!("{why}");
+        }
+    }
     Ok([("LD_PRELOAD", preload(&library)), (RULES_VARIABLE, rules.into())])
 }
 

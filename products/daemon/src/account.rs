@@ -96,13 +96,17 @@ impl Account {
         let owner =
             |more: &[(&str, &str)]| fields(&[&[("app", app), ("group", group), ("engine", engine)], more].concat());
         match (once, outcome) {
-            (Once::EndApp { .. }, Outcome::Done) => {
+            (Once::EndApp { .. } | Once::EndProcess { .. }, Outcome::Done) => {
                 self.ends.insert(group.to_owned(), Asked { app: app.to_owned(), engine: engine.to_owned() });
                 self.frozen.remove(group);
                 let pids = list(pids);
                 let remedy = format!("to keep it: [apps] \"{name}\" = \"system\" in /etc/brisk/brisk.toml");
                 let fields = owner(&[("pid", &pids), ("reason", reason), ("do", &remedy)]);
-                Some(Line { level: Level::Notice, text: format!("ends {name}, as memory is short{fields}") })
+                let what = match once {
+                    Once::EndProcess { pid, .. } => format!("process {pid} of {name} and what it started"),
+                    _ => name.to_owned(),
+                };
+                Some(Line { level: Level::Notice, text: format!("ends {what}, as memory is short{fields}") })
             }
             (_, Outcome::Refused { why }) => self.refused(now_ns, doing, why),
             (Once::Freeze { .. }, Outcome::Done) => {
@@ -122,7 +126,7 @@ impl Account {
         let stays_frozen = matches!(once, Once::Thaw { .. });
         let (level, what) = match once {
             Once::Thaw { .. } => (Level::Error, "cannot thaw"),
-            Once::EndApp { .. } => (Level::Warning, "does not end"),
+            Once::EndApp { .. } | Once::EndProcess { .. } => (Level::Warning, "does not end"),
             Once::Freeze { .. } => (Level::Warning, "does not freeze"),
             _ => (Level::Warning, "cannot act on"),
         };
@@ -143,12 +147,12 @@ impl Account {
     pub fn advanced(&mut self, now_ns: u64, once: &Once, outcome: &Outcome) -> Option<Line> {
         let group = once.group();
         let Asked { app, engine } = match once {
-            Once::EndApp { .. } => self.ends.remove(group).unwrap_or_default(),
+            once if once.ends() => self.ends.remove(group).unwrap_or_default(),
             _ => Asked::default(),
         };
         let name = if app.is_empty() { group } else { &app };
         match (once, outcome) {
-            (Once::EndApp { grace_ms, .. }, Outcome::Done) => {
+            (Once::EndApp { grace_ms, .. } | Once::EndProcess { grace_ms, .. }, Outcome::Done) => {
                 let text = format!("killed what was left of {name}, {grace_ms} ms after it was asked to end");
                 let fields = fields(&[("app", &app), ("group", group), ("engine", &engine)]);
                 Some(Line { level: Level::Notice, text: text + &fields })

@@ -11,6 +11,8 @@
 //! launched; the foreground is known only where the system tells it; services keep their priority.
 
 mod activity;
+mod branches;
+mod preference;
 mod told;
 mod window;
 
@@ -26,6 +28,9 @@ use brisk_sense::{Group, ProcessSession};
 use crate::config::Services;
 
 pub use activity::{OfGroup, Place, Seen};
+use branches::Growth;
+pub use branches::Process;
+pub use preference::Preferences;
 pub use told::{Target, Unknown};
 use told::{ToldFront, ToldLaunch};
 pub use window::Likeness;
@@ -56,6 +61,7 @@ pub struct Apps {
     has_activities: bool,
     told_front: Option<ToldFront>,
     told_launches: Vec<ToldLaunch>,
+    preferences: Preferences,
 }
 
 #[derive(Debug)]
@@ -76,6 +82,8 @@ struct Known {
     activity: Activity,
     /// When the scores of its processes were read.
     scored_ns: Option<u64>,
+    /// What the parts of a terminal or session had before.
+    growth: Growth,
     /// Processes of it that the out-of-memory killer has ended; `None` before the first reading, and where the kernel does not count them.
     oom_kills: Option<u64>,
     /// Whether a launcher told its id, and it has no group yet.
@@ -315,6 +323,7 @@ impl Known {
             detected: None,
             activity: Activity::default(),
             scored_ns: None,
+            growth: Growth::default(),
             oom_kills: None,
             is_told: false,
             disks: None,

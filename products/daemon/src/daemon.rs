@@ -197,6 +197,7 @@ impl Daemon {
     /// one whose journal is damaged.
     pub fn run(mut self) -> anyhow::Result<()> {
         self.scan_devices();
+        self.read_preferences();
         self.sample_screen();
         self.round();
         if self.options.once {

@@ -1,4 +1,4 @@
-use brisk_core::app::{Activity, Tolerance};
+use brisk_core::app::{Activity, Preference, Tolerance};
 use proptest::prelude::*;
 
 use super::*;
@@ -177,4 +177,72 @@ proptest! {
         let order = order(&config, &[("likelier", mib, more, 0), ("rarer", mib, less, 1)]);
         prop_assert_eq!(&order[0].0, "rarer");
     }
+}
+
+fn branch(pid: u32, memory_mib: u64, growth_mib: u64, order: Option<EndOrder>) -> Branch {
+    let preference = order.map(|order| Preference { order, by: "earlyoom".to_owned() });
+    let (memory_bytes, growth_bytes) = (memory_mib * MIB, growth_mib * MIB);
+    Branch { pid, start_ticks: u64::from(pid), name: format!("p{pid}"), memory_bytes, growth_bytes, preference }
+}
+
+/// The end of a terminal with these branches; `None` when nothing of it may be ended.
+fn end_of(branches: Option<Vec<Branch>>) -> Option<Once> {
+    let apps = [app("a", |activity| activity.branches = branches)];
+    let totals = [totals("app-a.scope", 2_000)];
+    let all =
+        all(&Config::default(), 100 * crate::schedule::S_NS, &apps, &totals, &memory(500), |_| Outlook::default());
+    all[0].allows(&Config::default(), Step::End).then(|| all[0].end(500))
+}
+
+#[test]
+fn of_a_terminal_the_process_that_grows_ends_and_never_the_shell() {
+    let group = || "app-a.scope".to_owned();
+    let process = |pid: u32| Some(Once::EndProcess { group: group(), pid, start_ticks: u64::from(pid), grace_ms: 500 });
+    assert_eq!(end_of(None), Some(Once::EndApp { group: group(), grace_ms: 500 }));
+    let with = |of: &[(u32, u64, u64)]| {
+        end_of(Some(of.iter().map(|(pid, has, grew)| branch(*pid, *has, *grew, None)).collect()))
+    };
+    assert_eq!(with(&[(7, 300, 0), (8, 900, 0), (9, 100, 0)]), process(8));
+    // What grows will be the larger one soon.
+    assert_eq!(with(&[(7, 900, 0), (8, 700, 650)]), process(8));
+    assert_eq!(with(&[(7, 900, 0), (8, 700, 100)]), process(7));
+    // A shell, and what is not worth it.
+    assert_eq!((with(&[]), with(&[(7, 3, 3)])), (None, None));
+    let reason = {
+        let apps = [app("a", |activity| activity.branches = Some(vec![branch(8, 700, 650, Some(EndOrder::First))]))];
+        let all = all(&Config::default(), 0, &apps, &[], &memory(500), |_| Outlook::default());
+        all[0].facts_of_end("end").to_string()
+    };
+    assert!(reason.contains("process p8, pid 8, process_mib 700, growth_mib 650, preference earlyoom"), "{reason}");
+}
+
+#[test]
+fn preferences_of_other_killers_order_the_ends() {
+    let with = |of: &[(u32, u64, Option<EndOrder>)]| {
+        let branches = of.iter().map(|(pid, has, order)| branch(*pid, *has, 0, *order)).collect();
+        match end_of(Some(branches)) {
+            Some(Once::EndProcess { pid, .. }) => Some(pid),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(with(&[(7, 100, None), (8, 900, Some(EndOrder::Last))]), Some(7));
+    assert_eq!(with(&[(7, 100, Some(EndOrder::First)), (8, 900, None)]), Some(7));
+    assert_eq!(with(&[(7, 100, Some(EndOrder::Last)), (8, 900, Some(EndOrder::Never))]), Some(7));
+    assert_eq!(end_of(Some(vec![branch(8, 900, 0, Some(EndOrder::Never))])), None);
+    // Of whole apps.
+    let preferred =
+        |order| app("a", |activity| activity.preference = Some(Preference { order, by: "systemd".to_owned() }));
+    let totals = [totals("app-a.scope", 900)];
+    let of = |order| {
+        let apps = [preferred(order)];
+        let all =
+            all(&Config::default(), 100 * crate::schedule::S_NS, &apps, &totals, &memory(500), |_| Outlook::default());
+        (
+            all[0].allows(&Config::default(), Step::End),
+            all[0].allows(&Config::default(), Step::Reclaim),
+            all[0].end_place(),
+        )
+    };
+    assert_eq!(of(EndOrder::Never), (false, true, 3));
+    assert_eq!((of(EndOrder::First), of(EndOrder::Last)), ((true, true, 0), (true, true, 2)));
 }

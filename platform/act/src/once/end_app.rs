@@ -9,7 +9,10 @@
 //! frozen externally is killed without grace: it can answer nothing, and would otherwise end just when its owner thaws it, in front
 //! of the user.
 //!
-//! Properties: `an_app_that_others_froze_is_killed_at_once`; `an_app_that_ends_in_time_is_not_killed`; `an_app_that_ignores_sigterm_is_killed_at_the_deadline`;
+//! Of a terminal or session a process ends with all that it has started (`EndProcess`), and the rest stays: those that are its children, or
+//! theirs, when it is asked and when it is killed. One of its number that started at another time is another process, and left.
+//!
+//! Properties: `a_process_ends_with_what_it_started_and_its_shell_stays`; `an_app_that_others_froze_is_killed_at_once`; `an_app_that_ends_in_time_is_not_killed`; `an_app_that_ignores_sigterm_is_killed_at_the_deadline`;
 //! `less_grace_time_brings_the_deadline_forward`.
 
 use std::collections::BTreeSet;
@@ -21,6 +24,7 @@ use std::path::{Path, PathBuf};
 
 use brisk_core::action::Once;
 use brisk_core::outcome::Outcome;
+use brisk_formats::parse_process_stat;
 use rustix::io::Errno;
 use rustix::process::{Signal, pidfd_send_signal};
 
@@ -43,7 +47,9 @@ pub(crate) struct Ending {
     /// Its directories, each with the inode that tells it from a later one.
     dirs: Vec<(PathBuf, Option<u64>)>,
     /// The processes that were asked.
-    asked: Vec<OwnedFd>,
+    asked: Vec<(u32, OwnedFd)>,
+    /// Of a part of a group: the process at its root.
+    root: Option<Root>,
 }
 
 /// Asks all processes of the group to end. `None` with the outcome when there are none.
@@ -58,8 +64,15 @@ pub(super) fn begin(
     grace_ms: u64,
 ) -> Result<Option<Ending>, Error> {
     let (mut asked, mut refused) = (Vec::new(), None);
-    for pid in group.pids() {
-        let ask = |pidfd: OwnedFd| send(&pidfd, Signal::TERM).map(|is_there| is_there.then_some(pidfd));
+    let (pids, root) = match once {
+        Once::EndProcess { pid, start_ticks, .. } => {
+            let root = Root { pid: *pid, start_ticks: *start_ticks };
+            (root.tree(group, &BTreeSet::new()), Some(root))
+        }
+        _ => (group.pids(), None),
+    };
+    for pid in pids {
+        let ask = |pidfd: OwnedFd| send(&pidfd, Signal::TERM).map(|is_there| is_there.then_some((pid, pidfd)));
         match group.open(pid).and_then(|pidfd| pidfd.map_or(Ok(None), ask)) {
             Ok(pidfd) => asked.extend(pidfd),
             Err(source) => refused = Some((pid, source)),
@@ -73,8 +86,41 @@ pub(super) fn begin(
     let is_frozen = !group.is_session() && matches!(freezer::thaw(journal, group), Ok(Outcome::Left { .. }));
     let deadline_ns = if is_frozen { now_ns } else { deadline_ns(now_ns, grace_ms) };
     let dirs = group.unified.iter().chain(&group.freezer).chain(&group.memory);
-    let dirs = if group.is_session() { Vec::new() } else { dirs.map(|dir| (dir.clone(), inode(dir))).collect() };
-    Ok(Some(Ending { once: once.clone(), deadline_ns, dirs, asked }))
+    let dirs = if group.is_session() || root.is_some() {
+        Vec::new()
+    } else {
+        dirs.map(|dir| (dir.clone(), inode(dir))).collect()
+    };
+    Ok(Some(Ending { once: once.clone(), deadline_ns, dirs, asked, root }))
+}
+
+/// The process at the root of what ends.
+#[derive(Debug, Clone, Copy)]
+struct Root {
+    pid: u32,
+    start_ticks: u64,
+}
+
+impl Root {
+    /// It, those of `known` and all that they have started, as far as they are in the group.
+    fn tree(self, group: &Group<'_>, known: &BTreeSet<u32>) -> BTreeSet<u32> {
+        let stat = |pid: &u32| {
+            let text = fs::read(group.paths.proc.join(pid.to_string()).join("stat")).ok()?;
+            parse_process_stat(&text).ok().map(|stat| (stat.pid, stat.parent, stat.start_ticks))
+        };
+        let there: Vec<(u32, u32, u64)> = group.pids().iter().filter_map(stat).collect();
+        let is_root = |(pid, _, start_ticks): &&(u32, u32, u64)| *pid == self.pid && *start_ticks == self.start_ticks;
+        let mut tree: BTreeSet<u32> = there.iter().filter(is_root).map(|(pid, ..)| *pid).collect();
+        tree.extend(there.iter().map(|(pid, ..)| pid).filter(|pid| known.contains(pid)));
+        loop {
+            let before = tree.len();
+            let children = there.iter().filter(|(_, parent, _)| tree.contains(parent)).map(|(pid, ..)| *pid);
+            tree.extend(children.collect::<Vec<_>>());
+            if tree.len() == before {
+                return tree;
+            }
+        }
+    }
 }
 
 fn inode(dir: &Path) -> Option<u64> {
@@ -87,7 +133,7 @@ impl Ending {
         let sooner_ns = deadline_ns(now_ns, grace_ms);
         let is_sooner = sooner_ns < self.deadline_ns;
         if is_sooner {
-            (self.deadline_ns, self.once) = (sooner_ns, Once::EndApp { group: self.once.group().to_owned(), grace_ms });
+            (self.deadline_ns, self.once) = (sooner_ns, self.once.clone().with_grace_ms(grace_ms));
         }
         is_sooner
     }
@@ -95,7 +141,7 @@ impl Ending {
     /// What became of it; `None` while it has time. `Gone` when all of it has ended by itself, `Done` when the rest was killed.
     pub(super) fn advance(&self, paths: &Paths, now_ns: u64) -> Option<Outcome> {
         let has_time = now_ns < self.deadline_ns;
-        if self.asked.iter().all(has_ended) && self.pids().is_empty() {
+        if self.asked.iter().all(|(_, pidfd)| has_ended(pidfd)) && self.pids().is_empty() {
             return Some(Outcome::Gone);
         }
         if has_time {
@@ -115,8 +161,10 @@ impl Ending {
 
     fn kill(&self, paths: &Paths) -> Result<(), Error> {
         let mut refused = None;
-        for pidfd in &self.asked {
-            refused = send(pidfd, Signal::KILL).err().or(refused);
+        if self.root.is_none() {
+            for (_, pidfd) in &self.asked {
+                refused = send(pidfd, Signal::KILL).err().or(refused);
+            }
         }
         for dir in self.dirs().filter(|dir| dir.join(KILL).is_file()) {
             // What it refuses, as a group of threads, is ended one by one.
@@ -124,8 +172,18 @@ impl Ending {
         }
         let group = Group::find(paths, self.once.group())?;
         let mut seen = BTreeSet::new();
-        for _ in 0..PASSES_MAX {
-            let fresh: Vec<u32> = self.pids().into_iter().filter(|pid| seen.insert(*pid)).collect();
+        let left = || match self.root {
+            Some(root) => {
+                let live = self.asked.iter().filter(|(_, pidfd)| !has_ended(pidfd)).map(|(pid, _)| *pid);
+                root.tree(&group, &live.collect())
+            }
+            None => self.pids(),
+        };
+        // A parent that is dead by now is not found above its children any more.
+        let first = left();
+        for pass in 0..PASSES_MAX {
+            let now = if pass == 0 { first.clone() } else { left() };
+            let fresh: Vec<u32> = now.into_iter().filter(|pid| seen.insert(*pid)).collect();
             if fresh.is_empty() {
                 break;
             }
@@ -134,6 +192,9 @@ impl Ending {
                     group.open(pid).and_then(|pidfd| pidfd.map_or(Ok(true), |pidfd| send(&pidfd, Signal::KILL)));
                 refused = killed.err().or(refused);
             }
+        }
+        for (_, pidfd) in &self.asked {
+            refused = send(pidfd, Signal::KILL).err().or(refused);
         }
         // After the signals: not one of its processes runs again.
         self.dirs().filter(|dir| dir.join("freezer.state").is_file()).for_each(|dir| freezer::let_die(dir));

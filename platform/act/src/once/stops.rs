@@ -11,7 +11,7 @@
 //! `no_more_apps_end_in_a_minute_than_allowed`.
 
 use brisk_core::action::{Ends, Once};
-use brisk_core::app::{App, Role, Tolerance};
+use brisk_core::app::{App, EndOrder, Role, Tolerance};
 use brisk_core::token_bucket::TokenBucket;
 
 use crate::Error;
@@ -60,7 +60,7 @@ impl Limit {
     pub(crate) fn check(&self, once: &Once, sensed: &Sensed<'_>, now_ns: u64) -> Result<(), Error> {
         let (what, ends) = match once {
             Once::Freeze { .. } => ("frozen", false),
-            Once::EndApp { .. } => ("ended", true),
+            Once::EndApp { .. } | Once::EndProcess { .. } => ("ended", true),
             _ => return Ok(()),
         };
         let why = in_use(sensed.app).or_else(|| if ends { self.not_ended(sensed, now_ns) } else { None });
@@ -82,6 +82,10 @@ impl Limit {
         }
         if let Some(adj) = sensed.app.and_then(|app| app.activity.oom_score_adj).filter(|adj| *adj < 0) {
             return Some(format!("the system keeps it (oom_score_adj {adj})"));
+        }
+        let preference = sensed.app.and_then(|app| app.activity.preference.as_ref());
+        if let Some(preference) = preference.filter(|preference| preference.order == EndOrder::Never) {
+            return Some(format!("{} keeps it", preference.by));
         }
         if self.per_minute_max == 0 {
             return Some("no app may be ended".to_owned());

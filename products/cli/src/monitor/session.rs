@@ -1,5 +1,6 @@
 //! One session: sample, show, record, until time is up or a signal comes.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 use std::os::unix::fs::FileTypeExt as _;
@@ -41,10 +42,16 @@ pub(super) fn run(watch: &Watch) -> anyhow::Result<ExitCode> {
     let mut pace = Pace::begin(watch.interval)?;
     let mut collector = Collector::default();
     let mut missed_samples = 0;
+    let mut told = BTreeSet::new();
     let cpu_us_before = own_cpu_us();
 
     let outcome = loop {
         let snapshot = sampler.snapshot()?;
+        for why in sampler.failing() {
+            if told.insert(why.to_owned()) {
+                brisk_log::warn!("brisk: {why}; it is left out");
+            }
+        }
         if let Some(Err(error)) = record.as_mut().map(|record| record.snapshot(&snapshot)) {
             break Err(anyhow::Error::from(error));
         }

@@ -6,10 +6,11 @@ use std::io::Read as _;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use brisk_command::json::{Document, Json};
 use brisk_sync::advice::{Advice, Nature, advise};
-use brisk_sync::library::{LOG_VARIABLE, RULES_VARIABLE, install};
+use brisk_sync::library::{LOG_VARIABLE, RULES_VARIABLE};
+use brisk_sync::program::ignores_preloading;
 use serde_json::json;
 
 use super::policies::homes;
@@ -40,8 +41,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let dir = tempfile::tempdir().context("cannot make a directory for the log")?;
     let log = dir.path().join("syncs");
     std::fs::write(&log, "").context("cannot make the log")?;
-    let library = install(dir.path()).context("cannot write the library")?;
+    let library = super::library(dir.path())?;
     let (program, arguments) = args.words.split_first().context("no command")?;
+    if let Some(why) = ignores_preloading(Path::new(program), std::env::var_os("PATH").as_deref()) {
+        bail!("{why}: its syncs cannot be seen");
+    }
     let mut command = Command::new(program);
     command
         .args(arguments)

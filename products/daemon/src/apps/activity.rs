@@ -16,8 +16,10 @@ use std::path::{Path, PathBuf};
 use brisk_core::app::{Activity, Tolerance};
 use brisk_core::event::{Event, EventKind};
 use brisk_formats::group_name::android_uid;
-use brisk_sense::{Hierarchies, Sense};
+use brisk_sense::{Hierarchies, OomdPreference, Sense};
 
+use super::branches::{self, Process};
+use super::preference::Preferences;
 use super::{Apps, Known, id_of};
 use crate::config::Services;
 
@@ -81,7 +83,7 @@ impl Seen {
 }
 
 /// What the files of one app's group say. `None`: they do not tell.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OfGroup {
     /// Whether it is frozen.
     pub frozen: Option<bool>,
@@ -89,6 +91,10 @@ pub struct OfGroup {
     pub oom_score_adj: Option<i16>,
     /// Processes that the out-of-memory killer has ended.
     pub oom_kills: Option<u64>,
+    /// Its processes, where they are asked for.
+    pub processes: Option<Vec<Process>>,
+    /// What systemd tells systemd-oomd of it, where that is asked for.
+    pub oomd: Option<OomdPreference>,
 }
 
 impl Apps {
@@ -96,6 +102,14 @@ impl Apps {
     #[must_use]
     pub fn is_observation_due(&self, at_ns: u64) -> bool {
         self.observed_ns.is_none_or(|then_ns| at_ns.saturating_sub(then_ns) >= FRESH_NS)
+    }
+
+    /// Honours these preferences from now on.
+    pub fn prefer(&mut self, preferences: Preferences) {
+        self.preferences = preferences;
+        for known in self.known.values_mut() {
+            known.scored_ns = None;
+        }
     }
 
     /// Has all of the app in `group` read at the next observation, which is due unless it was at this moment.
@@ -106,14 +120,14 @@ impl Apps {
         }
     }
 
-    /// Takes in what apps do; `of_group` reads the files of the group (or session) in a directory, and those of its processes when that is
-    /// asked for. Gives the kills by the kernel since the last time.
+    /// Takes in what apps do; `of_group` reads the files of the group (or session) in a directory, and
+    /// the scores of its processes and a list of them when these are asked for. Gives the kills by the kernel since the last time.
     pub fn observe(
         &mut self,
         at_ns: u64,
         seen: &Seen,
         services: &Services,
-        of_group: impl Fn(&Path, bool) -> OfGroup,
+        of_group: impl Fn(&Path, bool, bool) -> OfGroup,
     ) -> Vec<Event> {
         (self.has_activities, self.observed_ns) = (true, Some(at_ns));
         // A server that a desktop starts like an app works for others all the same.
@@ -134,7 +148,13 @@ impl Apps {
             };
             let (audible, inhibits) = (does(&seen.sound, sound_of_others), does(&seen.locks, locks_of_others));
             let is_scored = known.is_score_due(at_ns);
-            let OfGroup { frozen, oom_score_adj, oom_kills } = of_group(&known.group.dir, is_scored);
+            // Of a terminal or session the processes are read each time, as what grows in it ends first.
+            let is_listed = is_scored || known.activity.branches.is_some();
+            let OfGroup { frozen, oom_score_adj, oom_kills, processes, oomd } =
+                of_group(&known.group.dir, is_scored, is_listed);
+            if let Some(processes) = processes {
+                known.take_processes(at_ns, &processes, oomd, services, &self.preferences);
+            }
             let activity = &mut known.activity;
             (activity.audible, activity.inhibits, activity.frozen) = (audible, inhibits, frozen);
             if is_scored {
@@ -173,6 +193,27 @@ impl Known {
         }
     }
 
+    /// What of it can be ended alone, and by which preferences.
+    fn take_processes(
+        &mut self,
+        at_ns: u64,
+        processes: &[Process],
+        oomd: Option<OomdPreference>,
+        services: &Services,
+        preferences: &Preferences,
+    ) {
+        let is_protected = |name: &str| services.class_of(name) == Some(Tolerance::System);
+        let found = branches::branches(&self.group.name, processes, is_protected);
+        self.activity.branches =
+            found.map(|found| self.growth.weigh(at_ns, processes, &found, |names| preferences.of(names, None)));
+        let mut oldest_first: Vec<&Process> = processes.iter().collect();
+        oldest_first.sort_by_key(|process| (process.start_ticks, process.pid));
+        let names: Vec<&str> = oldest_first.iter().map(|process| process.name.as_str()).collect();
+        // Of a terminal a pattern means the process, not all.
+        let names = if self.activity.branches.is_some() { &[][..] } else { &names[..] };
+        self.activity.preference = preferences.of(names, oomd);
+    }
+
     /// Whether the scores of its processes are to be read again.
     fn is_score_due(&self, at_ns: u64) -> bool {
         let fresh_ns = if android_uid(&self.group.dir).is_some() { FRESH_NS } else { SCORE_NS };
@@ -205,7 +246,7 @@ mod tests {
     }
 
     fn observed(apps: &mut Apps, seen: &Seen) -> Vec<App> {
-        apps.observe(0, seen, &Services::default(), |_, _| OfGroup::default());
+        apps.observe(0, seen, &Services::default(), |_, _, _| OfGroup::default());
         apps.list(&BTreeMap::new(), &Services::default())
     }
 
@@ -270,7 +311,12 @@ mod tests {
         let mut apps = Apps::default();
         apps.was_there(group("/c/app-a-1.scope"));
         let mut observe = |oom_kills: Option<u64>| {
-            let of_group = |_: &Path, _| OfGroup { oom_kills, frozen: Some(true), oom_score_adj: Some(100) };
+            let of_group = |_: &Path, _, _| OfGroup {
+                oom_kills,
+                frozen: Some(true),
+                oom_score_adj: Some(100),
+                ..OfGroup::default()
+            };
             apps.observe(7, &Seen::default(), &Services::default(), of_group)
         };
         let killed = Event { at_ns: 7, kind: EventKind::OutOfMemory { group: "app-a-1.scope".to_owned() } };
@@ -295,7 +341,12 @@ mod tests {
         let dir = Path::new("/c/app-a-1.scope");
         apps.was_there(group("/c/app-a-1.scope"));
         apps.tell_front(&[group("/c/app-a-1.scope")], 3);
-        let of_group = |_: &Path, _| OfGroup { oom_kills: Some(4), frozen: Some(false), oom_score_adj: Some(100) };
+        let of_group = |_: &Path, _, _| OfGroup {
+            oom_kills: Some(4),
+            frozen: Some(false),
+            oom_score_adj: Some(100),
+            ..OfGroup::default()
+        };
         let seen = Seen { sound: Some(vec![at("/c/app-a-1.scope")]), ..Seen::default() };
         apps.observe(5, &seen, &Services::default(), of_group);
         let activity = |apps: &Apps| apps.list(&BTreeMap::new(), &Services::default()).remove(0).activity;
@@ -321,8 +372,10 @@ mod tests {
         apps.was_there(group("/c/app-a-1.scope"));
         apps.was_there(group("/c/uid_10086/pid_400"));
         let observe = |apps: &mut Apps, at_ns: u64, adj: i16| {
-            let of_group =
-                |_: &Path, is_scored: bool| OfGroup { oom_score_adj: is_scored.then_some(adj), ..OfGroup::default() };
+            let of_group = |_: &Path, is_scored: bool, _| OfGroup {
+                oom_score_adj: is_scored.then_some(adj),
+                ..OfGroup::default()
+            };
             apps.observe(at_ns, &Seen::default(), &Services::default(), of_group);
             let listed = apps.list(&BTreeMap::new(), &Services::default());
             [0, 1].map(|place| listed[place].activity.oom_score_adj.expect("read"))
@@ -343,7 +396,7 @@ mod tests {
     fn activities_are_fresh_for_two_seconds() {
         let mut apps = Apps::default();
         assert!(apps.is_observation_due(5));
-        apps.observe(5, &Seen::default(), &Services::default(), |_, _| OfGroup::default());
+        apps.observe(5, &Seen::default(), &Services::default(), |_, _, _| OfGroup::default());
         assert!(!apps.is_observation_due(4 + FRESH_NS) && apps.is_observation_due(5 + FRESH_NS));
         // A new app is observed at once.
         apps.was_there(group("/c/system.slice/cron.service"));

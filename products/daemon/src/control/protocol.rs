@@ -395,7 +395,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use brisk_core::action::{AddressRange, Once, Setting};
-    use brisk_core::app::{AppFacts, classify};
+    use brisk_core::app::{Activity, AppFacts, Branch, EndOrder, Preference, classify};
     use brisk_core::arbiter::{Overruled, Resolved, Rule};
     use brisk_core::knob::GroupSetting;
     use brisk_core::outcome::Outcome;
@@ -468,6 +468,11 @@ mod tests {
         ActionState { resolved: resolved(Once::PageIn { group: "a".to_owned(), ranges }), outcome }
     }
 
+    fn branch() -> Branch {
+        let preference = Some(Preference { order: EndOrder::Last, by: "earlyoom --avoid".to_owned() });
+        Branch { pid: 7, start_ticks: 9, name: "make".to_owned(), memory_bytes: 1, growth_bytes: 1, preference }
+    }
+
     fn row() -> Row {
         Row {
             group: "app-x-1.scope".to_owned(),
@@ -483,6 +488,8 @@ mod tests {
             protected: Some(Reason::rule("audible")),
             steps: vec![brisk_iram::candidates::Step::End],
             frozen: false,
+            ends_first: Some(branch()),
+            preference: branch().preference,
         }
     }
 
@@ -492,8 +499,14 @@ mod tests {
         assert_eq!(idl.name, INTERFACE);
         let all = |of: fn(Outcome) -> BTreeSet<String>| outcomes().into_iter().flat_map(of).collect::<BTreeSet<_>>();
         let mut of_actions = all(|outcome| keys(&action(outcome)));
-        of_actions.extend(["size_bytes", "grace_ms", "streams", "priority", "files", "pieces"].map(str::to_owned));
-        let app = classify(&AppFacts { offers: GroupSetting::ALL.into(), ..AppFacts::default() });
+        of_actions.extend(
+            ["size_bytes", "grace_ms", "pid", "start_ticks", "streams", "priority", "files", "pieces"]
+                .map(str::to_owned),
+        );
+        let of_terminal =
+            Activity { branches: Some(vec![branch()]), preference: branch().preference, ..Activity::default() };
+        let app =
+            classify(&AppFacts { offers: GroupSetting::ALL.into(), activity: of_terminal, ..AppFacts::default() });
         let note = Note { engine: "iram".to_owned(), reason: Reason::rule("test") };
         let knob = "queue/sda/scheduler".parse().expect("a knob");
         let changed = ChangedExternally { knob, ours: "1".to_owned(), found: "2".to_owned() };
@@ -508,7 +521,7 @@ mod tests {
             lost: Some(0.5),
             frozen: false,
         };
-        let types: [(&str, BTreeSet<String>); 27] = [
+        let types: [(&str, BTreeSet<String>); 29] = [
             ("Status", keys(&Status::default())),
             // No level is read ahead, or ended early.
             ("Setting", {
@@ -523,6 +536,8 @@ mod tests {
             ("Device", keys(&Device::default())),
             ("App", keys(&app)),
             ("Activity", keys(&app.activity)),
+            ("Branch", keys(&branch())),
+            ("Preference", keys(&branch().preference)),
             ("Note", keys(&note)),
             ("ChangedExternally", keys(&changed)),
             ("Counts", keys(&Counts::default())),

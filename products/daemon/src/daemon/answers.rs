@@ -126,6 +126,7 @@ impl Daemon {
         if let Some(Err(error)) = self.server.as_ref().map(|server| server.let_in(group)) {
             self.report_trouble(format!("the control socket's group cannot be changed: {error}"));
         }
+        self.read_preferences();
         self.actuator.forgive();
         self.state.changed_externally.clear();
         self.state.is_paused = false;

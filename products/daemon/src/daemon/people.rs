@@ -6,7 +6,7 @@ use brisk_core::event::EventKind;
 use brisk_sense::{Group, Sense};
 
 use super::{Daemon, Machine};
-use crate::apps::{self, OfGroup, Place, Seen, Target};
+use crate::apps::{self, OfGroup, Place, Preferences, Process, Seen, Target};
 use crate::control::protocol::Reply;
 use crate::control::{Fault, Peer, reply_with};
 
@@ -23,14 +23,17 @@ impl Daemon {
         let now_ns = self.moment.now.monotonic_ns;
         let Machine { sense, apps, hierarchies, .. } = &mut self.machine;
         let seen = Seen::read(sense, hierarchies);
-        let of_group = |dir: &Path, is_scored: bool| {
+        let of_group = |dir: &Path, is_scored: bool, is_listed: bool| {
             let is_session = apps::is_session(dir);
             let pids = if is_scored { processes(sense, dir) } else { Vec::new() };
+            let listed = is_listed.then(|| if is_session { of_session(sense, dir) } else { processes(sense, dir) });
             OfGroup {
                 // A session has no group of its own.
                 frozen: if is_session { None } else { hierarchies.is_frozen(sense, dir).ok().flatten() },
                 oom_kills: if is_session { None } else { hierarchies.oom_kills(sense, dir).ok().flatten() },
                 oom_score_adj: pids.into_iter().filter_map(|pid| sense.oom_score_adj(pid).ok().flatten()).min(),
+                processes: listed.map(|pids| pids.into_iter().filter_map(|pid| process(sense, pid)).collect()),
+                oomd: if is_session || !is_listed { None } else { sense.oomd_preference(dir) },
             }
         };
         for event in apps.observe(now_ns, &seen, &self.policy.config.services, of_group) {
@@ -52,12 +55,26 @@ impl Daemon {
     pub(super) fn sample_screen(&mut self) {
         let now_ns = self.moment.now.monotonic_ns;
         let Machine { sense, screen, killers, .. } = &mut self.machine;
-        if killers.is_unknown() {
+        let is_new = killers.is_unknown();
+        if is_new {
             killers.refresh(sense, now_ns);
         }
         for change in screen.sample(sense, now_ns) {
             self.push_event(change);
         }
+        if is_new {
+            self.read_preferences();
+        }
+    }
+
+    /// Reads anew what the person told other programs that end apps of their order.
+    pub(super) fn read_preferences(&mut self) {
+        let Machine { sense, apps, killers, .. } = &mut self.machine;
+        let earlyoom = killers.running().iter().find(|program| program.name == "earlyoom").map(|program| program.pid);
+        let mut preferences = Preferences::read(sense, earlyoom);
+        let complaints = std::mem::take(&mut preferences.complaints);
+        apps.prefer(preferences);
+        complaints.into_iter().for_each(|complaint| self.report_trouble(complaint));
     }
 
     /// Has engines know by how much local time differs from UTC, where that is not what they know: people live by local time.
@@ -165,6 +182,28 @@ impl Daemon {
         let (name, uid) = (&group.name, peer.uid);
         Err(Fault::NotAllowed(format!("{name} is of another user, and you are user {uid}: only root may tell of it")))
     }
+}
+
+/// What a process is, by which parts of a terminal or session are told apart; `None` when it has ended.
+fn process(sense: &Sense, pid: u32) -> Option<Process> {
+    let stat = sense.process_stat(pid).ok().flatten().filter(|stat| !stat.has_ended())?;
+    let memory = sense.process_memory(pid).ok().flatten().unwrap_or_default();
+    Some(Process {
+        pid,
+        parent: stat.parent,
+        session: u32::try_from(stat.session).unwrap_or_default(),
+        has_terminal: stat.terminal != 0,
+        start_ticks: stat.start_ticks,
+        name: stat.comm.to_string_lossy().into_owned(),
+        memory_bytes: memory.anonymous_bytes.saturating_add(memory.swapped_bytes),
+    })
+}
+
+/// The processes of a session.
+fn of_session(sense: &Sense, dir: &Path) -> Vec<u32> {
+    let Some(session) = dir.file_name().and_then(|name| name.to_str()?.parse::<i32>().ok()) else { return Vec::new() };
+    let is_in = |pid: &u32| sense.process_stat(*pid).ok().flatten().is_some_and(|stat| stat.session == session);
+    sense.process_ids().unwrap_or_default().into_iter().filter(is_in).collect()
 }
 
 /// The processes of a control group, those of groups below it included, or the leader of a session.

@@ -269,12 +269,12 @@ impl Daemon {
 
     fn perform_sensed(&mut self, once: &Once) -> Outcome {
         let now_ns = self.moment.now.monotonic_ns;
-        if !matches!(once, Once::Freeze { .. } | Once::EndApp { .. }) {
+        if !once.ends() && !matches!(once, Once::Freeze { .. }) {
             return self.actuator.perform(once, &Sensed::default(), now_ns).outcome;
         }
         self.machine.apps.expect_all_of(once.group(), now_ns);
         self.observe_apps_when_due();
-        if matches!(once, Once::EndApp { .. }) {
+        if once.ends() {
             self.machine.killers.refresh(&self.machine.sense, now_ns);
         }
         let apps = self.list_apps(now_ns);
@@ -285,8 +285,10 @@ impl Daemon {
 
     /// The processes of an app that is to be stopped, for the log.
     fn processes_of(&self, once: &Once) -> Vec<u32> {
-        if !matches!(once, Once::Freeze { .. } | Once::EndApp { .. }) {
-            return Vec::new();
+        match once {
+            Once::EndProcess { pid, .. } => return vec![*pid],
+            Once::Freeze { .. } | Once::EndApp { .. } => {}
+            _ => return Vec::new(),
         }
         let Some(group) = self.machine.apps.of_name(once.group()) else { return Vec::new() };
         self.machine.sense.cgroup_processes(&group.dir).ok().flatten().unwrap_or_default()
