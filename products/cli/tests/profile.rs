@@ -56,7 +56,11 @@ fn each_invalid_command_line_is_refused_with_a_reason_and_code_2() {
         ("", vec![&d, "--depths", "2"], "queue depths must be 4 or more"),
         ("", vec![&d, "--meter", "scales"], "modelled"),
         ("", vec![&d, "--workloads", &jobs], "there is no job in it"),
-        ("[mail]\nrw=trim\n", vec![&d, "--workloads", &jobs], "line 2: rw=trim is not understood"),
+        ("[mail]\nrw=trim\n", vec![&d, "--workloads", &jobs], "mine.fio, line 2: rw=trim cannot be run"),
+        ("[mail]\nsize=0\n", vec![&d, "--workloads", &jobs], "line 2: size=0 leaves nothing to read or write"),
+        ("[mail]\nzonemode=zbd ; x\n", vec![&d, "--workloads", &jobs], "line 2: zonemode=zbd asks for zones"),
+        ("time_s;rw;size_bytes\n", vec![&d, "--workloads", &jobs], "mine.fio: line 1 names no column 'offset_bytes'"),
+        ("\u{feff}time_s, rw, offset_bytes, size_bytes\n0, F, , \n", vec![&d, "--workloads", &jobs], "nothing is read"),
         ("[AnTuTu]\nrw=read\n", vec![&d, "--workloads", &jobs], "there is a workload 'AnTuTu' already"),
     ] {
         std::fs::write(&job, content).expect("written");
@@ -69,6 +73,27 @@ fn each_invalid_command_line_is_refused_with_a_reason_and_code_2() {
         assert_eq!(output.status.code(), Some(2), "{words:?}: {text}");
         assert!(text.contains(said), "{words:?}: {text}");
     }
+}
+
+#[test]
+fn what_is_ignored_of_a_job_file_is_named_and_a_table_is_known_by_its_content() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let job = dir.path().join("mine");
+    // Refused after its workloads were read: /proc is no storage.
+    let notes = |content: &str| {
+        std::fs::write(&job, content).expect("written");
+        let mut command = brisk(&["/proc", "--workloads", job.to_str().expect("UTF-8")]);
+        let text = stderr(&command.env("BRISK_RUN_DIR", dir.path()).output().expect("brisk starts"));
+        assert!(text.contains("/proc is on proc"), "{text}");
+        text.lines().filter(|line| line.starts_with("brisk: note: ")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let said =
+        notes("[global]\ndirect=1\n[mail]\nrw=randread # cold\nrate_iops=0\niodepth=8 ; deep\nunlink=1\nthread\n");
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said[0].contains("iodepth=8 (line 6) has no effect"), "{said:?}");
+    assert!(said[1].contains("thread (line 8), unlink (line 7)"), "{said:?}");
+    let said = notes("\u{feff}RW;Time_S;Size_Bytes;Offset_Bytes;pid\nR;0,5;4096;0;7\n");
+    assert!(matches!(&said[..], [one] if one.ends_with("mine: columns that are not used: pid")), "{said:?}");
 }
 
 /// Words of a short profile of `device`.
