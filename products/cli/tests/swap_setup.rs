@@ -202,10 +202,10 @@ for work in true "$mkswap"; do
         cmp $T/fstab /etc/fstab; blkid -p $d && exit 4 || true
     done
 done
-printf '#!/bin/sh\nchattr +i %s\nexit 1\n' $T/place >$T/bin/mkswap
+printf '#!/bin/sh\nmount --bind %s %s\nexit 1\n' $T/place/swap.unfinished $T/place/swap.unfinished >$T/bin/mkswap
 PATH=$T/bin:$PATH $BRISK swap setup --yes --later --zram 0 --size 1MiB $T/place/swap && exit 6
 test -e /var/lib/brisk/swap.json -a -e $T/place/swap.unfinished
-chattr -i $T/place; $BRISK swap undo; test ! -e $T/place/swap.unfinished
+umount $T/place/swap.unfinished; $BRISK swap undo; test ! -e $T/place/swap.unfinished
 mount -t tmpfs -o size=8k none /etc; cp $T/fstab /etc/fstab; cat /dev/zero >/etc/full 2>/dev/null || true
 $BRISK swap setup --yes --later --zram 0 --size 1MiB $T/place/swap && exit 5
 test ! -e /var/lib/brisk/swap.json -a ! -e $T/place/swap
