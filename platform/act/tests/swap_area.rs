@@ -289,7 +289,8 @@ fn what_is_at_the_name_of_the_file_now_is_left_alone() {
 
 #[test]
 fn a_disk_that_has_the_name_now_is_left_alone() {
-    requires!(Root, Mount, Loop, Program("mkfs.ext4"), Program("mkswap"), Program("blkid"));
+    requires!(Root, Mount, Loop, Program("losetup"), Program("mkfs.ext4"), Program("mkswap"), Program("blkid"));
+    requires!(Program("swaplabel"));
     let ground = Ground::new();
     let (first, second) = (Device::new(), Device::new());
     let name = ground.dir.path().join("by-id");

@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 use brisk_core::units::format_bytes;
 use thiserror::Error;
 
-/// Limit for what a person writes: configurations, presets, scripts, job files. The largest that ships with brisk has
-/// 20 KiB.
+/// Limit for what a person writes: configurations, presets, scripts, job files. The largest that ships with brisk has 20 KiB.
 pub const TEXT_BYTES_MAX: u64 = 1 << 20;
 
 /// Why a file was not read.

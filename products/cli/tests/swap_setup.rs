@@ -12,13 +12,20 @@ fn said(output: &Output) -> String {
     format!("{:?}\n{}{}", output.status, text(&output.stdout), text(&output.stderr))
 }
 
+/// What a script begins with. Its devices end with it, also where it fails.
+const BEFORE: &str = r#"set -eu
+own() { losetup -n -O NAME,BACK-FILE | grep -F "$T" | cut -d ' ' -f 1; }
+trap '{ for d in $(own); do swapoff $d; losetup -d $d; done; } 2>/dev/null || true' EXIT
+mount --make-rprivate /
+mkdir -p /var/lib/brisk; mount -t tmpfs none /var/lib/brisk
+mkdir $T/etc; mount -t tmpfs none $T/etc; cp -a /etc/. $T/etc; mount --bind $T/etc /etc
+"#;
+
 /// Runs a script in mounts of its own, with `$T`, a folder on a disk, and `$BRISK`. The record of set-ups and /etc are
 /// copies that end with it, so that nothing of a test that fails is on this machine.
 fn run(dir: &Path, script: &str) -> Output {
-    let before = "set -eu\nmount --make-rprivate /\nmkdir -p /var/lib/brisk\nmount -t tmpfs none /var/lib/brisk\n\
-        mkdir $T/etc\nmount -t tmpfs none $T/etc\ncp -a /etc/. $T/etc\nmount --bind $T/etc /etc\n";
     let output = Command::new("unshare")
-        .args(["--mount", "sh", "-c", &format!("{before}{script}")])
+        .args(["--mount", "sh", "-c", &format!("{BEFORE}{script}")])
         .env("T", dir)
         .env("BRISK", env!("CARGO_BIN_EXE_brisk"))
         .stdin(Stdio::null())
@@ -118,7 +125,11 @@ printf '\\125\\252' | dd of=$d bs=1 seek=510 status=none; sync; try --destroy-da
     check("try $T; try /", "is a directory");
     check("try /dev/null", "is no block device");
     check("mount -t tmpfs none /mnt; try /mnt/swap", "is on tmpfs, whose files cannot hold swap");
-    check("try --size 900TiB $T/new", "the file system has room for");
+    check(
+        "truncate -s 64M $T/h; mkfs.ext4 -q $T/h; mkdir $T/place; mount -o loop $T/h $T/place
+try --size 900TiB $T/place/new; umount $T/place",
+        "the file system has room for",
+    );
     check(
         "mkdir -p $T/ro; mount --bind $T/ro $T/ro; mount -o remount,bind,ro $T/ro; try $T/ro/swap",
         "Read-only file system",
@@ -202,10 +213,10 @@ for work in true "$mkswap"; do
         cmp $T/fstab /etc/fstab; blkid -p $d && exit 4 || true
     done
 done
-printf '#!/bin/sh\nchattr +i %s\nexit 1\n' $T/place >$T/bin/mkswap
+printf '#!/bin/sh\nmount --bind %s %s\nexit 1\n' $T/place/swap.unfinished $T/place/swap.unfinished >$T/bin/mkswap
 PATH=$T/bin:$PATH $BRISK swap setup --yes --later --zram 0 --size 1MiB $T/place/swap && exit 6
 test -e /var/lib/brisk/swap.json -a -e $T/place/swap.unfinished
-chattr -i $T/place; $BRISK swap undo; test ! -e $T/place/swap.unfinished
+umount $T/place/swap.unfinished; $BRISK swap undo; test ! -e $T/place/swap.unfinished
 mount -t tmpfs -o size=8k none /etc; cp $T/fstab /etc/fstab; cat /dev/zero >/etc/full 2>/dev/null || true
 $BRISK swap setup --yes --later --zram 0 --size 1MiB $T/place/swap && exit 5
 test ! -e /var/lib/brisk/swap.json -a ! -e $T/place/swap
