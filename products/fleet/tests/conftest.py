@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -42,6 +43,12 @@ class Running:
         self.process.terminate()
         _, err = self.process.communicate(timeout=60)
         return err
+
+
+def fleet_command(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Runs the command as a process of its own."""
+    command = [sys.executable, "-m", "brisk_fleet", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, **options)
 
 
 Start = Callable[..., Running]
