@@ -79,7 +79,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         ["mount", "-t", "tmpfs", "-o", "size=3m", "brisk-fleet-test", str(place)], capture_output=True, text=True, check=False
     )
     if mounted.returncode != 0:
-        pytest.skip(f"a small file system cannot be mounted here: {mounted.stderr.strip()}")
+        pytest.skip(f"no right to mount (CAP_SYS_ADMIN): {mounted.stderr.strip()}")
     yield place
     subprocess.run(["umount", "--lazy", str(place)], check=True)
 

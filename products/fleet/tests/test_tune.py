@@ -58,8 +58,8 @@ class Device:
 @pytest.fixture
 def device(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Device]:
     brisk = request.config.getoption("--brisk")
-    if brisk is None or os.geteuid() != 0:
-        pytest.skip("needs root, and the command brisk: --brisk")
+    if brisk is None:
+        pytest.skip("needs the command brisk: --brisk")
     found = Device(Path(brisk), "", tmp_path)
     up = found.run("lab", "up", "--preset", PRESET, "--size", "1GiB", "--backend", "fuse", "--quiet")
     if up.returncode != 0:
