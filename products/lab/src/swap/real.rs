@@ -22,7 +22,7 @@ const OF_LAB: &str = "a device of the lab";
 /// Where replays go.
 pub(super) enum Real {
     /// One device, whose content is overwritten.
-    Device { path: PathBuf, depth_requests: u32 },
+    Device { path: PathBuf, disk: String, depth_requests: u32 },
     /// A new device of the lab for each replay.
     Lab { lab: Lab, new: Box<NewDevice> },
 }
@@ -55,16 +55,16 @@ impl Real {
         let name = place.device.as_ref().map(|located| located.disk.name.clone()).unwrap_or_default();
         let of_lab = Client::new(session.run_dir()).find(&name).and_then(|device| device.status().ok());
         let depth_requests = args.in_flight.or(of_lab.map(|status| status.depth_requests)).unwrap_or(DEPTH_REQUESTS);
-        Ok(Some(Self::Device { path: place.path, depth_requests }))
+        Ok(Some(Self::Device { path: place.path, disk: name, depth_requests }))
     }
 
     /// What the result says of it.
     pub(super) fn facts(&self) -> SwapDevice {
         match self {
-            Self::Device { path, depth_requests } => SwapDevice {
+            Self::Device { path, disk, depth_requests } => SwapDevice {
                 name: path.display().to_string(),
                 depth_requests: *depth_requests,
-                scheduler: scheduler(path),
+                scheduler: scheduler(disk),
             },
             Self::Lab { .. } => SwapDevice { name: OF_LAB.to_owned(), depth_requests: 0, scheduler: None },
         }
@@ -88,12 +88,12 @@ impl Real {
             Ok(outcome)
         };
         match self {
-            Self::Device { path, depth_requests } => run(path, *depth_requests),
+            Self::Device { path, depth_requests, .. } => run(path, *depth_requests),
             Self::Lab { lab, new } => {
                 let new = NewDevice { size_bytes: bytes.max(SIZE_BYTES_MIN), ..(**new).clone() };
                 let (status, _) = lab.up(&new, |_| {}).context("cannot make a device of the lab for the replay")?;
                 let made = Made { lab, device: status.device };
-                (facts.depth_requests, facts.scheduler) = (status.depth_requests, scheduler(Path::new(&made.device)));
+                (facts.depth_requests, facts.scheduler) = (status.depth_requests, scheduler(made.device.trim_start_matches("/dev/")));
                 let outcome = run(Path::new(&made.device), status.depth_requests)?;
                 let late = lab_late(&lab.change(&made.device, &[], None, false)?);
                 if !late.as_ref().is_some_and(|late| warnings.iter().any(|known| known.code == late.code)) {
@@ -131,7 +131,6 @@ impl Drop for Made<'_> {
     }
 }
 
-fn scheduler(device: &Path) -> Option<String> {
-    let name = device.file_name()?.to_string_lossy();
-    Sense::default().block_queue(&name).ok()?.schedulers.current
+fn scheduler(disk: &str) -> Option<String> {
+    Sense::default().block_queue(disk).ok()?.schedulers.current
 }
