@@ -59,7 +59,7 @@ fn stacks_of_any_height_end_at_their_disks() {
     let machine = Machine::new()
         .disk(NVME, "nvme0n1", &["nvme0n1p1"])
         .disk(OTHER_NVME, "nvme1n1", &["nvme1n1p1"])
-        .disk(SATA, "sda", &[])
+        .disk(SATA, "sda", &["sda1"])
         .stacked("md127", &["nvme0n1p1", "nvme1n1p1"])
         .stacked("dm-0", &["md127"])
         .stacked("dm-1", &["dm-0"])
@@ -79,6 +79,8 @@ fn stacks_of_any_height_end_at_their_disks() {
     assert_eq!(below(&storage, "/c", &mut stack), ["nvme0n1", "nvme1n1", "sda"]);
     assert_eq!(disks(&storage.below_swap()), ["nvme0n1", "nvme1n1"]);
     let of_disk = uses(&storage, "sda");
+    // What is on the whole disk is on its partition.
+    assert_eq!(of_disk, uses(&storage, "sda1"));
     assert_eq!(of_disk[..2], ["mounted at /b", "mounted read-only at /c"], "{of_disk:?}");
     assert!(uses(&storage, "nvme1n1p1").contains(&"swap area /dev/dm-0".to_owned()));
     // A device that is a member of nothing yet is free.
