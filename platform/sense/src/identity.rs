@@ -166,7 +166,9 @@ impl Sense {
 /// What a device calls itself.
 fn model(disk: &BlockDevice) -> String {
     let maker = disk.mmc.as_ref().and_then(|mmc| mmc.manufacturer_id).map(|id| format!("{id:06x}"));
-    let words = [maker.as_deref(), disk.vendor.as_deref(), disk.model.as_deref()];
+    // Of virtio it is the number of the bus, and the same for every disk.
+    let vendor = disk.vendor.as_deref().filter(|vendor| !vendor.starts_with("0x"));
+    let words = [maker.as_deref(), vendor, disk.model.as_deref()];
     let words: Vec<&str> = words.into_iter().flatten().map(str::trim).collect();
     let words = words.join(" ");
     if words.is_empty() { disk.name.clone() } else { words }
@@ -226,6 +228,12 @@ mod tests {
             (disk("mmcblk1", Some("SC64G"), Some("SD")), "", "000015 SC64G", "sd"),
             (disk("nvme0n1", Some("X 1TB"), None), "devices/pci/nvme/nvme0/nvme0n1", "X 1TB", "nvme"),
             (disk("vda", None, None), "devices/pci/virtio2/block/vda", "vda", "virtual"),
+            (
+                BlockDevice { vendor: Some("0x1af4".into()), ..disk("vdb", None, None) },
+                "devices/pci/virtio3/block/vdb",
+                "vdb",
+                "virtual",
+            ),
             (disk("sda", Some("KLUDG8V1EE"), None), ufs, "KLUDG8V1EE", "ufs"),
             (disk("sda", Some("Stick"), None), usb, "Stick", "usb"),
             (disk("sda", None, None), "devices/pci0000:00/0000:00:17.0/ata1/host0/block/sda", "sda", "disk"),

@@ -20,7 +20,8 @@ use brisk_command::terminal::remark;
 use brisk_core::device::Device;
 use brisk_daemon::config::{Config, Devices, PATH};
 use brisk_daemon::control::{Client, ClientError};
-use brisk_daemon::{devices, profiles};
+use brisk_daemon::devices::{self, Disks, LeftAlone};
+use brisk_daemon::profiles;
 use brisk_formats::{device_name, sysfs_name};
 use brisk_sense::{Claim, Mount, Sense, Stack, Storage};
 use serde::Serialize;
@@ -149,7 +150,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return from::run(args, file);
     }
     let sense = Sense::default();
-    let managed = devices_of(&sense, args, || {
+    let Disks { managed, left_alone } = devices_of(&sense, args, || {
         let path = args.config.as_deref().unwrap_or(Path::new(PATH));
         Ok(Config::load(path, args.config.is_none())?.0.daemon.devices)
     })?;
@@ -165,7 +166,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     } else if all.iter().any(|one| !one.missing.is_empty()) {
         code = measure(&mut all, args)?;
     }
-    args.json.show(&Document::new("tune", json!({ "devices": all })), || summary(&all, args))?;
+    args.json.show(&Document::new("tune", json!({ "devices": all })), || summary(&all, &left_alone, args))?;
     Ok(code)
 }
 
@@ -174,17 +175,17 @@ fn devices_of(
     sense: &Sense,
     args: &Args,
     configured: impl FnOnce() -> anyhow::Result<Devices>,
-) -> anyhow::Result<Vec<Device>> {
+) -> anyhow::Result<Disks> {
     let choice = match args.devices.as_slice() {
         [] => configured()?,
         names => Devices::These(names.iter().map(|name| name.trim_start_matches("/dev/").to_owned()).collect()),
     };
-    let managed = devices::managed(sense, &choice)?;
+    let found = devices::disks(sense, &choice)?;
     let storage = sense.storage()?;
     for name in &args.devices {
         let name = name.trim_start_matches("/dev/");
         let disks = devices::disks_named(&storage, name);
-        let is_managed = |disk: &String| managed.iter().any(|device| device.name == device_name(disk));
+        let is_managed = |disk: &String| found.managed.iter().any(|device| device.name == device_name(disk));
         if disks.is_empty() || !disks.iter().all(is_managed) {
             bail!("{name} is no block device that schedules requests: see 'brisk status' or lsblk");
         }
@@ -193,7 +194,7 @@ fn devices_of(
             remark(&format!("{name} is on {}", disks.join(" and ")));
         }
     }
-    Ok(managed)
+    Ok(found)
 }
 
 fn todo(sense: &Sense, device: &Device, args: &Args) -> anyhow::Result<Todo> {
@@ -340,11 +341,12 @@ fn measure(all: &mut [Todo], args: &Args) -> anyhow::Result<ExitCode> {
     Ok(code)
 }
 
-fn summary(all: &[Todo], args: &Args) -> String {
+fn summary(all: &[Todo], left_alone: &[LeftAlone], args: &Args) -> String {
     let mut text = String::new();
     let mut line = |device: &str, words: &str| text += &format!("{device}: {words}\n");
     if all.is_empty() {
-        line("no device", "briskd manages none here; see 'devices' in its configuration");
+        line("no device", "briskd manages none here");
+        left_alone.iter().for_each(|one| line(&one.name, &format!("left alone: {}", one.why.text())));
     }
     for one in all {
         let name = format!("{} ({})", one.device, one.model);

@@ -18,6 +18,7 @@ use brisk_command::session::Session;
 use brisk_command::terminal::remark;
 use brisk_core::device::Device;
 use brisk_daemon::config::{Config, PATH};
+use brisk_daemon::devices::{Disks, LeftAlone};
 use brisk_sense::Sense;
 use serde::Serialize;
 use serde_json::json;
@@ -103,12 +104,12 @@ pub(super) fn run(args: &Args, file: &Path) -> anyhow::Result<ExitCode> {
     let config = Config::load(path, args.config.is_none())?.0;
     let signed = read(file, args.key.as_deref(), &config.fleet.keys)?;
     let sense = Sense::default();
-    let managed = super::devices_of(&sense, args, || Ok(config.daemon.devices.clone()))?;
+    let Disks { managed, left_alone } = super::devices_of(&sense, args, || Ok(config.daemon.devices.clone()))?;
     let mut all = Vec::new();
     for device in &managed {
         all.push(planned(&sense, device, &signed.fleet, &config, args)?);
     }
-    refuse_without_profile(&all, file, args)?;
+    refuse_without_profile(&all, &left_alone, file, args)?;
     let mut code = ExitCode::SUCCESS;
     if args.check {
         if all.iter().any(|one| one.outcome == Outcome::ToCompare) {
@@ -217,13 +218,14 @@ fn here(sense: &Sense, device: &Device) -> anyhow::Result<Here> {
 }
 
 /// Ends where the file has nothing for a device that was named, or for none at all.
-fn refuse_without_profile(all: &[Tuned], file: &Path, args: &Args) -> anyhow::Result<()> {
+fn refuse_without_profile(all: &[Tuned], left_alone: &[LeftAlone], file: &Path, args: &Args) -> anyhow::Result<()> {
     let without: Vec<&Tuned> = all.iter().filter(|one| one.outcome == Outcome::NoProfile).collect();
     if without.is_empty() && !all.is_empty() || args.devices.is_empty() && without.len() < all.len() {
         return Ok(());
     }
     if all.is_empty() {
-        bail!("briskd manages no device here: name one, or see 'devices' in its configuration");
+        let others: Vec<String> = left_alone.iter().map(|one| format!("; {}: {}", one.name, one.why.text())).collect();
+        bail!("briskd manages no device here: name one{}", others.concat());
     }
     let why: Vec<String> =
         without.iter().map(|one| format!("{}: {}", one.device, one.why.as_deref().unwrap_or_default())).collect();

@@ -85,3 +85,22 @@ fn a_disk_of_which_little_is_known_is_not_to_be_overwritten() {
     let said = why_not(&machine, "nvme1n1");
     assert!(said.contains("only root can see whether something else uses it"), "{said}");
 }
+
+#[test]
+fn where_no_disk_is_managed_each_has_its_reason() {
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+    let args = <Line as clap::Parser>::parse_from(["tune", "--check"]).args;
+    let left_alone = |name: &str, why| LeftAlone { name: name.to_owned(), why };
+    let left = [left_alone("sda", devices::Why::Rotating), left_alone("mmcblk1", devices::Why::Missing)];
+    let said = summary(&[], &left, &args);
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines[0], "no device: briskd manages none here");
+    assert!(
+        lines[1].starts_with("sda: left alone: a rotating disk") && lines[2].starts_with("mmcblk1: left alone: listed")
+    );
+    assert!(!summary(&[], &[], &args).contains("left alone"));
+}
