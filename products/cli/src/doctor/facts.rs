@@ -170,9 +170,11 @@ fn running() -> Option<Running> {
 
 fn queues(sense: &Sense) -> Known<Vec<BlockQueue>> {
     let mut queues = Vec::new();
-    for device in known(sense.block_devices())? {
+    let storage = known(sense.storage())?;
+    for device in storage.devices() {
         let emulated = ["loop", "ram", "zram", "nbd"].iter().any(|driver| device.name.starts_with(driver));
-        if emulated || device.size_bytes == 0 {
+        let is_disk = storage.below_device(&device.name).disks.contains(&device.name);
+        if emulated || device.size_bytes == 0 || !is_disk {
             continue;
         }
         let queue = known(sense.block_queue(&device.name))?;
