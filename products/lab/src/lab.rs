@@ -4,7 +4,7 @@ pub(crate) mod phone;
 mod phone_view;
 mod view;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
