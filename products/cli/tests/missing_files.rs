@@ -76,7 +76,7 @@ fn a_dry_run_with_a_directory_of_its_own_writes_there_alone() {
         let output =
             run("bash -c 'exec -a briskd \"$BRISK\" --dry-run --once --run-dir \"$RUN\"'", &etc, &state, &run_dir);
         assert_eq!(output.status.code(), Some(0), "{}", said(&output));
-        assert_eq!(files(&state), [PathBuf::new(); 0], "{record}");
+        assert!(files(&state).is_empty(), "{record}: {:?}", files(&state));
         assert!(run_dir.join("daemon.brisk").is_file());
         // The commands that read it find it.
         let mut explain = Command::new(BRISK);
