@@ -8,6 +8,8 @@ use anyhow::Context as _;
 use brisk_command::output::replace;
 use brisk_command::print_exactly;
 
+use crate::completion;
+
 /// Arguments of `brisk man`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ManArgs {
@@ -50,10 +52,9 @@ fn page(page: &clap_mangen::Man, dir: &Path) -> anyhow::Result<()> {
     replace(&dir.join(page.get_filename()), &text)
 }
 
-/// Prints the completions of `command`.
-pub(crate) fn completions(args: &CompletionsArgs, mut command: clap::Command) -> anyhow::Result<ExitCode> {
-    let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut command, "brisk", &mut script);
+/// Prints what a shell has to read, so that it asks brisk for completions.
+pub(crate) fn completions(args: &CompletionsArgs) -> anyhow::Result<ExitCode> {
+    let script = completion::registration(args.shell).context("cannot write the completions")?;
     print_exactly(&String::from_utf8(script).context("the completions are not UTF-8")?)?;
     Ok(ExitCode::SUCCESS)
 }
