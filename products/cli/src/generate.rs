@@ -15,6 +15,8 @@ use clap::Subcommand as _;
 
 use page::Edition;
 
+use crate::completion;
+
 /// Arguments of `brisk man`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ManArgs {
@@ -90,10 +92,9 @@ fn write(dir: &Path, page: &page::Page) -> anyhow::Result<()> {
     replace(&dir.join(&page.name), page.text.as_bytes())
 }
 
-/// Prints the completions of `command`.
-pub(crate) fn completions(args: &CompletionsArgs, mut command: clap::Command) -> anyhow::Result<ExitCode> {
-    let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut command, "brisk", &mut script);
+/// Prints what a shell has to read, so that it asks brisk for completions.
+pub(crate) fn completions(args: &CompletionsArgs) -> anyhow::Result<ExitCode> {
+    let script = completion::registration(args.shell).context("cannot write the completions")?;
     print_exactly(&String::from_utf8(script).context("the completions are not UTF-8")?)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -4,6 +4,7 @@ mod advise;
 mod apps;
 mod bench;
 mod compare;
+mod completion;
 mod config;
 mod doctor;
 mod explain;
@@ -112,6 +113,7 @@ fn main() -> ExitCode {
     if is_called_briskd() {
         return brisk_daemon::command::main();
     }
+    completion::answer(Cli::command);
     exit_code(run())
 }
 
@@ -151,7 +153,7 @@ fn run() -> anyhow::Result<ExitCode> {
         Command::Reset(args) => reset::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Man(args) => generate::man(&args, Cli::command()),
-        Command::Completions(args) => generate::completions(&args, Cli::command()),
+        Command::Completions(args) => generate::completions(&args),
     }
 }
 

@@ -65,18 +65,113 @@ fn man_pages_that_do_not_fit_leave_the_earlier_ones() {
     assert!(names.iter().all(|name| !name.to_string_lossy().ends_with(".new")), "{names:?}");
 }
 
+/// A folder with brisk and a laboratory that knows two presets and three apps.
+fn installed() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("a directory");
+    let program = dir.path().join("brisk");
+    let own = env!("CARGO_BIN_EXE_brisk");
+    std::fs::hard_link(own, &program).or_else(|_| std::fs::copy(own, &program).map(|_| ())).expect("brisk");
+    let lab = r#"#!/bin/sh
+case "$*" in
+"lab presets --json") echo '{"presets": [{"name": "galaxy-s5-emmc"}, {"name": "sd-adata"}]}' ;;
+"lab phone apps --json") echo '{"apps": [{"name": "evince"}, {"name": "gimp"}, {"name": "galculator"}]}' ;;
+*) exit 2 ;;
+esac
+"#;
+    std::fs::write(dir.path().join("brisk-lab"), lab).expect("written");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(dir.path().join("brisk-lab"), mode).expect("executable");
+    dir
+}
+
+/// What a shell is offered for the last of these words.
+fn offered(installed: &std::path::Path, words: &[&str]) -> Vec<String> {
+    let mut command = Command::new(installed.join("brisk"));
+    let output =
+        command.arg("--").arg("brisk").args(words).env("BRISK_COMPLETE", "fish").current_dir(installed).output();
+    let text = String::from_utf8(output.expect("brisk runs").stdout).expect("UTF-8");
+    text.lines().map(|line| line.split('\t').next().unwrap_or_default().to_owned()).collect()
+}
+
 #[test]
-fn completions_know_the_subcommands_in_every_shell() {
-    for shell in ["bash", "zsh", "fish"] {
+fn values_are_offered_by_what_they_are() {
+    let dir = installed();
+    let of = |words: &[&str]| offered(dir.path(), words);
+    assert!(SUBCOMMANDS.iter().all(|known| of(&[""]).contains(&(*known).to_owned())), "{:?}", of(&[""]));
+    for (words, expected) in [
+        (&["suite", "run", "--preset", ""][..], &["galaxy-s5-emmc", "sd-adata"][..]),
+        (&["suite", "run", "--preset", "g"], &["galaxy-s5-emmc"]),
+        (&["lab", "up", "--preset", "./"], &["./brisk", "./brisk-lab"]),
+        (&["suite", "run", "--apps", ""], &["all", "evince", "galculator", "gimp"]),
+        (&["suite", "run", "--apps", "evince,g"], &["evince,galculator", "evince,gimp"]),
+        (&["suite", "cures", "--apps", ""], &["facebook", "webbench"]),
+        (&["prove", "--engines", "smartio,pre"], &["smartio,prefetch"]),
+        (&["lab", "up", "--scheduler", "ky"], &["kyber"]),
+        (&["bench", "--engine", ""], &["io_uring", "calls"]),
+        // Numbers and sizes are no files.
+        (&["lab", "up", "--size", ""], &[]),
+        (&["bench", "--depth", ""], &[]),
+    ] {
+        assert_eq!(of(words), expected, "{words:?}");
+    }
+    // What is a file still is one.
+    assert_eq!(of(&["report", "brisk-l"]), ["brisk-lab"]);
+}
+
+#[test]
+fn hidden_commands_and_options_are_never_offered() {
+    let dir = installed();
+    for word in ["", "s", "serve", "stream-process"] {
+        let found = offered(dir.path(), &["lab", word]);
+        assert!(!found.iter().any(|one| ["serve", "stream-process"].contains(&one.as_str())), "{word}: {found:?}");
+    }
+    for word in ["", "wr", "fi", "in"] {
+        let found = offered(dir.path(), &["lab", "phone", word]);
+        assert!(!found.iter().any(|one| ["write", "fill", "inside"].contains(&one.as_str())), "{word}: {found:?}");
+    }
+}
+
+#[test]
+fn without_the_laboratory_its_names_are_not_offered_and_nothing_fails() {
+    let dir = installed();
+    std::fs::remove_file(dir.path().join("brisk-lab")).expect("removed");
+    let mut command = Command::new(dir.path().join("brisk"));
+    command
+        .args(["--", "brisk", "suite", "run", "--apps", ""])
+        .env("BRISK_COMPLETE", "fish")
+        .env("PATH", "/nonexistent");
+    let output = command.output().expect("brisk runs");
+    assert!(output.status.success() && output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
+}
+
+#[test]
+fn what_is_installed_for_a_shell_is_small_and_bash_completes_with_it() {
+    for shell in ["bash", "zsh", "fish", "elvish"] {
         let output = brisk().args(["completions", shell]).output().expect("brisk runs");
-        assert!(output.status.success());
         let script = String::from_utf8(output.stdout).expect("text");
-        for subcommand in SUBCOMMANDS {
-            assert!(script.contains(subcommand), "{shell}: {subcommand}");
-        }
+        assert!(
+            output.status.success() && script.contains("BRISK_COMPLETE") && script.len() < 2_000,
+            "{shell}: {script}"
+        );
     }
     let output = brisk().args(["completions", "tcsh"]).output().expect("brisk runs");
     assert_eq!(output.status.code(), Some(2));
+
+    brisk_requires::requires!(Program("bash"));
+    let dir = installed();
+    // As bash does it when a person presses the key.
+    let script = r#"
+        source <(brisk completions bash)
+        complete -p brisk >/dev/null || exit 1
+        COMP_WORDS=(brisk suite run --apps evince,g) COMP_CWORD=4 COMP_TYPE=9
+        _clap_complete_brisk brisk evince,g --apps
+        printf '%s\n' "${COMPREPLY[@]}"
+    "#;
+    let path = format!("{}:{}", dir.path().display(), std::env::var("PATH").unwrap_or_default());
+    let output = Command::new("bash").args(["--norc", "-c", script]).env("PATH", path).output().expect("bash");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let found: Vec<&str> = said.split_whitespace().collect();
+    assert_eq!(found, ["evince,galculator", "evince,gimp"], "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// All pages that this program writes, by name.

@@ -67,8 +67,12 @@ impl Tables {
     /// # Errors
     /// The first of all that failed; later ones are printed.
     pub fn keep(&self, documents: &[Document]) -> anyhow::Result<()> {
-        let files = self.asked().filter(|(_, file, _)| !is_standard(file));
-        files.fold(Ok(()), |done, (_, file, shape)| first_of(done, replace(file, shape(documents).as_bytes())))
+        // All of them, whichever fails.
+        let mut done = Ok(());
+        for (_, file, shape) in self.asked().filter(|(_, file, _)| !is_standard(file)) {
+            done = first_of(done, replace(file, shape(documents).as_bytes()));
+        }
+        done
     }
 
     /// Prints what was asked for on standard output; whether anything was.
