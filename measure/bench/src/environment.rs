@@ -218,7 +218,6 @@ mod tests {
     #[test]
     fn a_compressing_mount_is_named() {
         let environment = |options: &str, kind: &str| Environment {
-            commit: None,
             brisk_version: String::new(),
             commit: None,
             kernel: String::new(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use brisk_act::{FlashArea, SwapPlan};
 use brisk_bench::{Error, place::Place as Measurable};
-use brisk_sense::{Capability, Sense, Swap};
+use brisk_sense::{Capability, DeviceNumber, Sense, Swap};
 
 use super::plan::FILE_SYSTEMS;
 
@@ -178,44 +178,25 @@ impl Place {
         let whole = path.canonicalize().with_context(|| format!("cannot find {}", path.display()))?;
         let unknown =
             |used_by| Self::Partition { path: path.clone(), size_bytes: 0, used_by, content: Content::Unknown };
-        let located = match Measurable::find(sense, &whole, true) {
-            Ok(place) => place.device,
+        match Measurable::find(sense, &whole, true) {
+            Ok(_) => {}
             Err(Error::InUse { by, .. }) => return Ok(unknown(Some(by))),
             Err(error) => return Err(error.into()),
-        };
-        let Some(located) = located else { return Ok(unknown(None)) };
+        }
+        // The device itself: a volume lies on a disk, and has a size of its own.
+        let number = DeviceNumber::from_dev(std::os::unix::fs::MetadataExt::rdev(&whole.metadata()?));
+        let Some(located) = sense.block_device_of(number)? else { return Ok(unknown(None)) };
         if brisk_bench::place::is_memory_device(&located.disk.name) {
             bail!(
                 "{} is memory: --zram makes compressed memory, name a partition or a file for the flash",
                 path.display()
             );
         }
-        let (name, size_bytes) = match &located.partition {
-            Some(partition) => (&partition.name, partition.size_bytes),
-            None => (&located.disk.name, located.disk.size_bytes),
-        };
-        let used_by = used_by(sense, name);
+        let size_bytes = located.partition.as_ref().map_or(located.disk.size_bytes, |partition| partition.size_bytes);
         let has_partitions = located.partition.is_none() && !located.disk.partitions.is_empty();
         let content = if has_partitions { Content::Partitions } else { Content::of(&whole) };
-        Ok(Self::Partition { path, size_bytes, used_by, content })
+        Ok(Self::Partition { path, size_bytes, used_by: None, content })
     }
-}
-
-/// Users of a device that are seen neither in the list of mounts nor in that of swap areas: devices on a partition, and
-/// file systems on several devices.
-fn used_by(sense: &Sense, name: &str) -> Option<String> {
-    let names = |path: String| {
-        let entries = std::fs::read_dir(sense.path(path)).into_iter().flatten().flatten();
-        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect::<Vec<_>>()
-    };
-    if let Some(holder) = names(format!("/sys/class/block/{name}/holders")).first() {
-        return Some(format!("part of {holder}"));
-    }
-    let file_systems = names("/sys/fs/btrfs".to_owned());
-    let its = file_systems
-        .into_iter()
-        .find(|id| names(format!("/sys/fs/btrfs/{id}/devices")).iter().any(|one| one == name))?;
-    Some(format!("one of the devices of the mounted btrfs file system {its}"))
 }
 
 impl Content {
