@@ -124,7 +124,7 @@ impl Place {
         if mount.as_ref().is_some_and(Mount::is_read_only) {
             return Err(Error::ReadOnly(path));
         }
-        let storage = sense.storage()?;
+        let storage = sense.storage()?.with_files_as_disks();
         let stack = storage.below_path(&path);
         let device = storage.located(&stack);
         let device_is_sole = device.is_some() && !stack.hides;
@@ -149,11 +149,8 @@ impl Place {
         if named.disk.read_only {
             return Err(Error::ReadOnly(path));
         }
-        let mut stack = storage.below_device(name);
-        // A loop device that is named is meant itself, and not the disk of its file.
-        if named.disk.slaves.is_empty() {
-            stack.disks = [named.disk.name.clone()].into();
-        }
+        let storage = storage.with_files_as_disks();
+        let stack = storage.below_device(name);
         let device = storage.located(&stack);
         let device_is_sole = device.is_some();
         Ok(Self { path, kind: PlaceKind::Device, mount: None, device, device_is_sole, stack })

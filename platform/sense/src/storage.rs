@@ -200,6 +200,14 @@ impl Sense {
 }
 
 impl Storage {
+    /// The same, where a device that keeps its content in a file (loop, write-back of zram) is a disk of its own: what is
+    /// measured on it is its own queue, and what reaches the disk of the file is the kernel's work at another time.
+    #[must_use]
+    pub fn with_files_as_disks(mut self) -> Self {
+        self.files.clear();
+        self
+    }
+
     /// All whole block devices.
     #[must_use]
     pub fn devices(&self) -> &[BlockDevice] {

@@ -117,7 +117,7 @@ fn each_invalid_command_line_is_refused_with_a_reason_and_code_2() {
         ("tune nothing0", "brisk: nothing0 is no block device that schedules requests: see 'brisk status' or lsblk\n"),
         ("tune --check --again", "--again"),
         ("tune --check --json={d}/gone/x", "cannot write --json={d}/gone/x: there is no directory {d}/gone"),
-        ("tune --config {d}/gone", "brisk: cannot read {d}/gone"),
+        ("tune --config {d}/gone", "cannot read {d}/gone"),
     ];
     let run_dir = tempfile::tempdir().expect("a directory");
     for (args, words) in cases {

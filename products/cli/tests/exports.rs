@@ -6,15 +6,28 @@ mod odd_records;
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output, Stdio};
+use std::sync::{PoisonError, RwLock};
 
 use brisk_requires::requires;
+
+/// Held to write records, and shared to start programs: a child has the lock of a record that is being written until it has become its
+/// program.
+static FORKS: RwLock<()> = RwLock::new(());
+
+fn output(command: &mut Command) -> Output {
+    let started = {
+        let _shared = FORKS.read().unwrap_or_else(PoisonError::into_inner);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
+    };
+    started.and_then(std::process::Child::wait_with_output).expect("the program runs")
+}
 
 /// The export of a record, of which a part may be lost.
 fn export(record: &Path, format: &str) -> Vec<u8> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_brisk"));
     command.args(["monitor", "export", "--format", format, "--output", "-"]).arg(record);
-    let output = command.output().expect("brisk runs");
+    let output = output(&mut command);
     assert!(matches!(output.status.code(), Some(0 | 1)), "{}", String::from_utf8_lossy(&output.stderr));
     output.stdout
 }
@@ -22,6 +35,7 @@ fn export(record: &Path, format: &str) -> Vec<u8> {
 /// All records, below a directory that lives as long as they are read.
 fn records() -> (tempfile::TempDir, Vec<PathBuf>) {
     let dir = tempfile::tempdir().expect("a directory");
+    let _alone = FORKS.write().unwrap_or_else(PoisonError::into_inner);
     let records = odd_records::write(dir.path()).expect("written");
     (dir, records)
 }
@@ -86,8 +100,7 @@ fn promtool_makes_blocks_of_each_record() {
         std::fs::write(&metrics, export(&record, "openmetrics")).expect("written");
         let blocks = dir.path().join("blocks");
         let mut promtool = Command::new("promtool");
-        let output = promtool.args(["tsdb", "create-blocks-from", "openmetrics"]).args([&metrics, &blocks]).output();
-        let output = output.expect("promtool runs");
+        let output = output(promtool.args(["tsdb", "create-blocks-from", "openmetrics"]).args([&metrics, &blocks]));
         assert!(output.status.success(), "{}: {}", record.display(), String::from_utf8_lossy(&output.stderr));
     }
 }
@@ -102,7 +115,7 @@ fn the_unit_for_node_exporter_writes_a_whole_file_also_when_no_daemon_runs() {
     let words =
         words.split(' ').map(|word| if word.ends_with("/brisk.prom") { file.as_os_str() } else { word.as_ref() });
     let mut brisk = Command::new(env!("CARGO_BIN_EXE_brisk"));
-    let output = brisk.args(words).env("BRISK_RUN_DIR", dir.path()).output().expect("brisk runs");
+    let output = output(brisk.args(words).env("BRISK_RUN_DIR", dir.path()));
     assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(unit.contains("\nSuccessExitStatus=1 2\n"));
     let text = std::fs::read_to_string(&file).expect("written");

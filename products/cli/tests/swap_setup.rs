@@ -103,7 +103,7 @@ try() { for how in --dry-run --yes; do code=0; $BRISK swap setup --zram 0 $how \
     check(
         "d=$(device a 32M); mkfs.ext4 -q $d; mkdir -p $T/place; mount $d $T/place
 try $d; try --destroy-data $d; umount $T/place; free $d",
-        "is in use (mounted on ",
+        "is in use (mounted at ",
     );
     if Command::new("mkfs.btrfs").arg("--version").output().is_ok() {
         check(
