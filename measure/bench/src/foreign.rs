@@ -183,7 +183,7 @@ pub(crate) struct ForeignMeter {
 impl ForeignMeter {
     /// For requests to `place` with `access`.
     pub(crate) fn new(sense: &Sense, place: &Place, access: Access) -> Self {
-        let disk = place.device.as_ref().filter(|_| place.device_is_sole && access == Access::Direct);
+        let disk = (place.device_is_sole && access == Access::Direct).then(|| place.counted(sense)).flatten();
         Self {
             sense: sense.clone(),
             disk: disk.map(|located| located.disk.name.clone()),

@@ -100,6 +100,18 @@ impl Place {
         if self.stack.disks.len() > 1 { disks.collect() } else { Vec::new() }
     }
 
+    /// The disk whose counters have the requests to this place as they are made: where a file system lies in a file, the loop
+    /// device, since the kernel passes them on to the disk of the file at another time and in other pieces.
+    pub(crate) fn counted(&self, sense: &Sense) -> Option<Located> {
+        match self.kind {
+            PlaceKind::Directory => {
+                let storage = sense.storage().ok()?.with_files_as_disks();
+                storage.located(&storage.below_path(&self.path))
+            }
+            PlaceKind::Device => self.device.clone(),
+        }
+    }
+
     /// Refuses requests smaller than the sectors of the device.
     pub(crate) fn check_sectors(&self, sense: &Sense, block_bytes: u64) -> Result<()> {
         let Some(located) = &self.device else { return Ok(()) };
@@ -124,7 +136,7 @@ impl Place {
         if mount.as_ref().is_some_and(Mount::is_read_only) {
             return Err(Error::ReadOnly(path));
         }
-        let storage = sense.storage()?.with_files_as_disks();
+        let storage = sense.storage()?;
         let stack = storage.below_path(&path);
         let device = storage.located(&stack);
         let device_is_sole = device.is_some() && !stack.hides;
@@ -149,8 +161,11 @@ impl Place {
         if named.disk.read_only {
             return Err(Error::ReadOnly(path));
         }
-        let storage = storage.with_files_as_disks();
-        let stack = storage.below_device(name);
+        let mut stack = storage.below_device(name);
+        // A loop device that is named is meant itself, and not the disk of its file.
+        if named.disk.slaves.is_empty() {
+            stack.disks = [named.disk.name.clone()].into();
+        }
         let device = storage.located(&stack);
         let device_is_sole = device.is_some();
         Ok(Self { path, kind: PlaceKind::Device, mount: None, device, device_is_sole, stack })

@@ -2,6 +2,8 @@
 //! reader of an export has to take. `cargo run -p brisk-record --example odd_records -- DIR` writes them;
 //! `scripts/exports-test` has them read.
 
+#![allow(clippy::print_stdout, reason = "an example shows what it wrote")]
+
 use std::path::{Path, PathBuf};
 
 use brisk_core::snapshot::{AppTotals, CpuTotals, DiskTotals, IoTotals, NetTotals, Snapshot};

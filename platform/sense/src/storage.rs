@@ -200,8 +200,7 @@ impl Sense {
 }
 
 impl Storage {
-    /// The same, where a device that keeps its content in a file (loop, write-back of zram) is a disk of its own: what is
-    /// measured on it is its own queue, and what reaches the disk of the file is the kernel's work at another time.
+    /// The same, where a device that keeps its content in a file (loop, write-back of zram) is a disk of its own.
     #[must_use]
     pub fn with_files_as_disks(mut self) -> Self {
         self.files.clear();

@@ -33,7 +33,7 @@ pub(crate) fn set_up(args: &Setup) -> anyhow::Result<ExitCode> {
     let prepared = areas.check(plan(&facts, &wishes)?)?;
     if !args.dry_run {
         if !args.yes {
-            eprint!("{}", text(&facts, &prepared, "planned"));
+            brisk_log::notice!("{}", text(&facts, &prepared, "planned").trim_end());
             if !agrees("Make it?").context("nothing was made")? {
                 remark("nothing was made");
                 return Ok(ExitCode::from(1));

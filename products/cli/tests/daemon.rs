@@ -120,7 +120,11 @@ fn a_configuration_that_is_no_text_or_no_file_is_refused() {
     std::fs::write(&file, b"[daemon]\n# \xff\n").expect("written");
     let checked = brisk(&["config", "check", name(&file)]);
     assert_eq!(checked.status.code(), Some(1), "{}", text(&checked.stderr));
-    assert!(text(&checked.stderr).contains("is not a text: byte 11 (line 2) is not UTF-8"), "{}", text(&checked.stderr));
+    assert!(
+        text(&checked.stderr).contains("is not a text: byte 11 (line 2) is not UTF-8"),
+        "{}",
+        text(&checked.stderr)
+    );
     for (place, reason) in [("/dev/zero", "is a character device"), (name(&dir), "is a directory")] {
         let checked = brisk(&["config", "check", place]);
         assert_eq!(checked.status.code(), Some(2));

@@ -133,7 +133,7 @@ pub fn options(args: &Args, path: PathBuf) -> anyhow::Result<Options> {
             vec![recording::parse(file, &text, args.cell)?]
         } else {
             let jobs = fio::read(file, &text)?;
-            jobs.notes.iter().for_each(|note| eprintln!("brisk: note: {note}"));
+            jobs.notes.iter().for_each(|note| brisk_log::notice!("brisk: note: {note}"));
             jobs.workloads
         };
         for more in of_file {

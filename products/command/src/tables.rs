@@ -46,6 +46,6 @@ pub fn note_ignored(file: &Path, text: &str, layouts: &[Layout]) {
     let ignored = table.ignored();
     if !ignored.is_empty() {
         let names: Vec<String> = ignored.iter().map(|name| name.escape_debug().to_string()).collect();
-        eprintln!("brisk: note: {}: columns that are not used: {}", name(file), names.join(", "));
+        brisk_log::notice!("brisk: note: {}: columns that are not used: {}", name(file), names.join(", "));
     }
 }
