@@ -19,7 +19,7 @@
 //! - *One renderer each*: `columns` and `chart` make tables and drawings (`svg`) of rows, `table` is text or markup, `terminal`
 //!   and `page` put a `Section` together: one sentence that leads and a picture, three sentences at most, warnings, figures, what else
 //!   was found, facts.
-//! - *Programs read values* ([`csv`]): the rows that are compared, one value a line, with the same columns for all kinds.
+//! - *Programs read values* ([`csv()`]): the rows that are compared, one value a line, with the same columns for all kinds.
 //! - *A run has many documents*: [`pages`] gives a page for each device with an index, [`verdict`] three sentences over all.
 //! - *Kinds are listed once*, in `brisk_results::documents!`, from which reading, heads and dispatch derive. A new kind is its
 //!   line there, its file here and the line that declares this module.
