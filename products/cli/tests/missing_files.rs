@@ -34,7 +34,7 @@ fn files(dir: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn a_missing_configuration_means_defaults_and_one_that_was_named_is_an_error() {
-    requires!(Root, Program("unshare"));
+    requires!(Root, Mount, Program("unshare"));
     let dir = tempfile::tempdir().expect("a directory");
     let (etc, state, run_dir) = (dir.path().join("etc"), dir.path().join("state"), dir.path().join("run"));
     [&etc, &state].into_iter().for_each(|dir| fs::create_dir(dir).expect("made"));
@@ -67,7 +67,7 @@ fn a_missing_configuration_means_defaults_and_one_that_was_named_is_an_error() {
 
 #[test]
 fn a_dry_run_with_a_directory_of_its_own_writes_there_alone() {
-    requires!(Root, Program("unshare"));
+    requires!(Root, Mount, Program("unshare"));
     let dir = tempfile::tempdir().expect("a directory");
     let (etc, state, run_dir) = (dir.path().join("etc"), dir.path().join("state"), dir.path().join("run"));
     [&etc, &state].into_iter().for_each(|dir| fs::create_dir(dir).expect("made"));
