@@ -62,7 +62,7 @@ enum Format {
 }
 
 /// Where the daemon is found.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Socket {
     /// Where the daemon has its socket [default: $BRISK_RUN_DIR, or /run/brisk]
     #[arg(long, value_name = "DIR")]
@@ -70,6 +70,12 @@ pub(crate) struct Socket {
 }
 
 impl Socket {
+    /// In this run directory.
+    #[cfg(test)]
+    pub(crate) fn of(run_dir: PathBuf) -> Self {
+        Self { run_dir: Some(run_dir) }
+    }
+
     /// The run directory.
     pub(crate) fn run_dir(&self) -> PathBuf {
         brisk_daemon::run_dir(self.run_dir.clone())

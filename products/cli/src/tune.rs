@@ -19,7 +19,7 @@ use brisk_command::session::Session;
 use brisk_command::terminal::remark;
 use brisk_core::device::Device;
 use brisk_daemon::config::{Config, Devices, PATH};
-use brisk_daemon::control::{Client, ClientError};
+use brisk_daemon::control::ClientError;
 use brisk_daemon::devices::{self, Disks, LeftAlone};
 use brisk_daemon::dirs;
 use brisk_formats::{device_name, sysfs_name};
@@ -287,14 +287,14 @@ fn why_no_place(sense: &Sense, storage: &Storage, disk: &str, on_it: &[(&Mount, 
 }
 
 /// Suspends the daemon for as long as it exists.
-struct Stillness(Option<Client>);
+struct Stillness(Option<Socket>);
 
 impl Stillness {
     fn begin(socket: &Socket) -> anyhow::Result<Self> {
         match socket.connect() {
             Ok(mut client) => {
                 client.answer("Reset", &[]).context("the daemon cannot be suspended")?;
-                Ok(Self(Some(client)))
+                Ok(Self(Some(socket.clone())))
             }
             Err(ClientError::NotRunning { .. }) => Ok(Self(None)),
             Err(error) => Err(error.into()),
@@ -304,10 +304,15 @@ impl Stillness {
 
 impl Drop for Stillness {
     fn drop(&mut self) {
-        if let Some(client) = &mut self.0
-            && let Err(error) = client.answer("Reload", &[])
-        {
-            brisk_log::error!("brisk: the daemon does not continue: try 'brisk config reload': {error}");
+        // A new connection: the daemon closes those that are silent for longer than half a minute, as a measurement is.
+        let continued =
+            self.0.as_ref().map(|socket| socket.connect().and_then(|mut client| client.answer("Reload", &[])));
+        match continued {
+            None | Some(Ok(_) | Err(ClientError::NotRunning { .. })) => {}
+            Some(Err(error)) => {
+                let why = brisk_core::causes::in_one_line(&error);
+                brisk_log::error!("brisk: the daemon does not continue: try 'brisk config reload': {why}");
+            }
         }
     }
 }

@@ -104,3 +104,27 @@ fn where_no_disk_is_managed_each_has_its_reason() {
     );
     assert!(!summary(&[], &[], &args).contains("left alone"));
 }
+
+#[test]
+fn the_daemon_continues_also_after_a_measurement_that_outlives_its_connection() {
+    use std::io::{BufRead as _, BufReader, Write as _};
+
+    let dir = tempfile::tempdir().expect("a directory");
+    let listener =
+        std::os::unix::net::UnixListener::bind(dir.path().join(brisk_daemon::control::SOCKET)).expect("bound");
+    // A daemon that closes each connection after one answer, as it does with silent ones.
+    let daemon = std::thread::spawn(move || {
+        ["Reset", "Reload"].map(|method| {
+            let mut stream = listener.accept().expect("a client").0;
+            let mut call = Vec::new();
+            BufReader::new(&stream).read_until(0, &mut call).expect("a call");
+            let _ = stream.write_all(b"{\"parameters\":{}}\0");
+            String::from_utf8_lossy(&call).contains(method)
+        })
+    });
+    let socket = Socket::of(dir.path().to_owned());
+    drop(Stillness::begin(&socket).expect("suspended"));
+    // Where there was no second call, the daemon takes this one, and says so.
+    let _ends = std::os::unix::net::UnixStream::connect(dir.path().join(brisk_daemon::control::SOCKET));
+    assert_eq!(daemon.join().expect("it ends"), [true, true]);
+}
