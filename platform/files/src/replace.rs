@@ -147,7 +147,7 @@ impl Write for Replacement {
 fn over(path: PathBuf, earlier: &Metadata) -> io::Result<To> {
     let known = statx(rustix::fs::CWD, &path, AtFlags::empty(), StatxFlags::empty()).map(|found| found.stx_attributes);
     let has = |attribute| known.is_ok_and(|known| known.contains(attribute));
-    // Neither a rename nor a write changes such a file, whoever asks.
+    // Neither a rename nor a write changes such a file, not even as root.
     for (attribute, name, flag) in
         [(StatxAttributes::IMMUTABLE, "immutable", 'i'), (StatxAttributes::APPEND, "append-only", 'a')]
     {

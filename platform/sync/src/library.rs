@@ -106,7 +106,8 @@ fn named(directory: &Path) -> Result<(), String> {
     }
 }
 
-/// Makes a directory that only this user can write, unless it is there; whoever else made it could replace the library.
+/// Makes a directory that only this user can write, unless it is there: a directory of another user is refused, as that user
+/// could replace the library.
 fn private(directory: &Path, user: u32) -> Result<(), String> {
     match DirBuilder::new().mode(0o700).create(directory) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error.to_string()),

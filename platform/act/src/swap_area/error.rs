@@ -95,7 +95,7 @@ pub enum SwapAreaError {
         /// Whether something else has the name now.
         is_another: bool,
     },
-    /// A unit of this name is somebody else's.
+    /// A unit of this name was not made by brisk.
     #[error("{} exists and is not of 'brisk swap setup': rename or remove it first", .path.display())]
     OthersUnit {
         /// The unit.
