@@ -13,14 +13,14 @@ enum To {
     Null,
     FullDisk,
     /// A pipe whose reader has ended.
-    Nobody,
+    GoneReader,
 }
 
 fn stdio(to: To) -> Stdio {
     match to {
         To::Null => Stdio::null(),
         To::FullDisk => File::options().write(true).open("/dev/full").expect("a device that is always full").into(),
-        To::Nobody => {
+        To::GoneReader => {
             let (reader, writer) = std::io::pipe().expect("a pipe");
             drop(reader);
             writer.into()
@@ -56,7 +56,7 @@ fn a_failing_standard_error_never_changes_the_status() {
         let run = |stderr| status(Command::new(BRISK).args(*words), To::Null, stderr);
         let expected = run(To::Null);
         assert!(expected.code().is_some(), "{words:?}: {expected}");
-        for stderr in [To::FullDisk, To::Nobody] {
+        for stderr in [To::FullDisk, To::GoneReader] {
             assert_eq!(run(stderr), expected, "{words:?} with standard error to {stderr:?}");
         }
     }
@@ -68,7 +68,7 @@ fn output_that_does_not_fit_on_the_disk_is_an_error_and_output_without_a_reader_
         let run = |stdout, stderr| status(Command::new(BRISK).args(*words), stdout, stderr);
         let expected = run(To::Null, To::Null);
         for stderr in [To::Null, To::FullDisk] {
-            assert_eq!(run(To::Nobody, stderr), expected, "{words:?} without a reader");
+            assert_eq!(run(To::GoneReader, stderr), expected, "{words:?} without a reader");
         }
         let output = Command::new(BRISK).args(*words).stdin(Stdio::null()).stdout(Stdio::piped()).output();
         if output.expect("it runs").stdout.is_empty() {
@@ -97,12 +97,12 @@ fn briskd(dir: &Path) -> Command {
 #[test]
 fn a_daemon_whose_log_fails_runs_on() {
     let dir = tempfile::tempdir().expect("a directory");
-    for stderr in [To::Null, To::FullDisk, To::Nobody] {
+    for stderr in [To::Null, To::FullDisk, To::GoneReader] {
         // It logs each decision, the start and the end.
         assert_eq!(status(&mut briskd(dir.path()), To::Null, stderr).code(), Some(0), "{stderr:?}");
     }
     // One that cannot start has its own status.
-    for stderr in [To::Null, To::FullDisk, To::Nobody] {
+    for stderr in [To::Null, To::FullDisk, To::GoneReader] {
         let mut wrong = briskd(dir.path());
         wrong.args(["--config", "/nonexistent"]);
         assert_eq!(status(&mut wrong, To::Null, stderr).code(), Some(2), "{stderr:?}");
