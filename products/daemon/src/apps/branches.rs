@@ -1,7 +1,7 @@
 //! Terminals and sessions: control groups in which a person has started several things, of which one can be ended alone.
 //!
 //! A control group is taken for one app. In the group of a terminal, a login or a desktop session are a shell, what was started from it, and
-//! the terminal itself: when one of them takes all memory, the end of the group would take the shell and everybody's work with it. Which
+//! the terminal itself: when one of them takes all memory, the end of the group would end the shell and all other work in it. Which
 //! groups these are is seen by structure, whatever the terminal is called: a process in it leads the session of a controlling terminal,
 //! and is a shell or was started by another process of the group.
 //!
