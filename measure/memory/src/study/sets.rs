@@ -182,7 +182,8 @@ fn rollup(sense: &Sense, group: &MemoryGroup, app: &str) -> Result<SmapsRollup> 
     Ok(sum)
 }
 
-/// Clears the referenced bits of a process; one that has ended has none.
+/// Clears the referenced bits of a process; one that has ended has none. The kernel leaves the processor the translations that it
+/// holds, and their use marks no page: up to about 1,500 pages may count as not accessed until the processor replaces them.
 fn clear_referenced(pid: u32) -> Result<()> {
     match fs::write(format!("/proc/{pid}/clear_refs"), "1") {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH) => {
@@ -212,7 +213,7 @@ fn summed_up(app: &str, found: &[Found]) -> Option<AppSets> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+    use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap};
 
     #[test]
     fn pages_that_were_not_accessed_since_are_not_referenced() {
@@ -226,18 +227,29 @@ mod tests {
         // SAFETY: the mapping has that length and is zeroed; nothing else refers to it before it is unmapped.
         let memory = unsafe { std::slice::from_raw_parts_mut(begin.cast::<u8>(), length) };
         memory.iter_mut().step_by(page_bytes).for_each(|byte| *byte = 1);
-        let referenced = || {
-            let rollup = Sense::default().smaps_rollup(std::process::id()).expect("readable").expect("this process");
-            rollup.referenced_bytes
-        };
         clear_referenced(std::process::id()).expect("cleared");
-        let before = referenced();
+        // A change of rights ends the translations that the processor holds from before, whose use marks no page.
+        for rights in [MprotectFlags::READ, MprotectFlags::READ | MprotectFlags::WRITE] {
+            // SAFETY: the rights are of the mapping above, which nothing accesses in between.
+            unsafe { mprotect(begin, length, rights) }.expect("changed");
+        }
+        let before = referenced(begin.addr(), length);
         memory[..1024 * page_bytes].iter_mut().step_by(page_bytes).for_each(|byte| *byte = 2);
-        let grown = referenced().saturating_sub(before);
-        // Other tests of this process access pages of their own meanwhile.
-        let touched = (1024 * page_bytes) as u64;
-        assert!((touched..3 * touched).contains(&grown), "{grown} bytes, {touched} were accessed");
+        let grown = referenced(begin.addr(), length).checked_sub(before);
+        assert_eq!(grown, Some((1024 * page_bytes) as u64), "{before} bytes were referenced at first");
         // SAFETY: the mapping above, which is not used any more.
         unsafe { munmap(begin, length) }.expect("unmapped");
+    }
+
+    /// Referenced bytes of the mapping of `length` bytes at address `begin`. Other tests map and access pages of their own
+    /// meanwhile, so the sum over this process says nothing.
+    fn referenced(begin: usize, length: usize) -> u64 {
+        let maps = fs::read_to_string("/proc/self/smaps").expect("readable");
+        let head = format!("{begin:x}-{:x} ", begin + length);
+        let of_mapping =
+            maps.split_once(&head).expect("a mapping of its own, whose advice differs from its neighbours").1;
+        let line = of_mapping.lines().find_map(|line| line.strip_prefix("Referenced:")).expect("a line of its own");
+        let kib: u64 = line.trim().strip_suffix(" kB").expect("kB").parse().expect("a number");
+        kib * 1024
     }
 }
