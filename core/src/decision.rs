@@ -5,9 +5,11 @@
 //! brisk: nothing has to be remembered to be undone, and leaving a request out is how an engine backs off. An edge is
 //! requested once; what became of it arrives as an event.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
-use crate::action::{Action, Once, Setting};
+use crate::action::{Action, Ends, Once, Setting};
 use crate::app::App;
 use crate::device::Device;
 use crate::event::Event;
@@ -77,6 +79,62 @@ pub struct Decision<State> {
     pub requests: Vec<Request>,
     /// Messages to people.
     pub notes: Vec<Reason>,
+    /// Latest time of the next call, CLOCK_MONOTONIC.
+    pub next_look_ns: Option<u64>,
+    /// What is to be observed before it.
+    pub needs: Needs,
+}
+
+/// What an engine needs observed before its next call, beside snapshots and events.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Needs {
+    /// Groups whose page tables are to be scanned; the event `Scanned` answers.
+    pub scans: BTreeSet<String>,
+    /// Groups whose opens of files are to be watched.
+    pub opens: BTreeSet<String>,
+    /// Groups of which the files that their launch used are to be read; the event `LaunchUsed` answers.
+    pub launch_files: BTreeSet<String>,
+}
+
+impl Needs {
+    /// Adds what another engine needs.
+    pub fn extend(&mut self, other: &Self) {
+        self.scans.extend(other.scans.iter().cloned());
+        self.opens.extend(other.opens.iter().cloned());
+        self.launch_files.extend(other.launch_files.iter().cloned());
+    }
+}
+
+/// What an engine uses for as long as it runs: each of these costs something, and is there for the engines that use it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Uses {
+    /// What apps do for their users ([`crate::app::Activity`]): a file of each of their processes.
+    pub activities: bool,
+    /// The memory of the machine: while it cannot be read, the engine is not asked.
+    pub memory: bool,
+    /// The pages that returns to apps touch: two scans of the page tables for each return.
+    pub returns: bool,
+    /// Threads of the actuator, for actions that take time.
+    pub worker: bool,
+    /// The keeper of frozen apps.
+    pub keeper: bool,
+    /// How apps may be ended, and how many within a minute; `None`: it ends none.
+    pub ends: Option<(Ends, u32)>,
+    /// Directories whose files are left out of [`Needs::launch_files`], with all below them.
+    pub private: Vec<String>,
+}
+
+impl Uses {
+    /// Adds what another engine uses. Of two limits of ends, the first holds.
+    pub fn extend(&mut self, other: Self) {
+        self.activities |= other.activities;
+        self.memory |= other.memory;
+        self.returns |= other.returns;
+        self.worker |= other.worker;
+        self.keeper |= other.keeper;
+        self.ends = self.ends.or(other.ends);
+        self.private.extend(other.private);
+    }
 }
 
 impl<State> Decision<State> {

@@ -81,6 +81,15 @@ pub struct LaunchFiles {
     pub files: Vec<UsedFile>,
 }
 
+/// Whether a file is private: in one of these directories, or below.
+#[must_use]
+pub fn is_private(path: &str, private: &[String]) -> bool {
+    private.iter().any(|dir| {
+        let dir = dir.trim_end_matches('/');
+        path.strip_prefix(dir).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    })
+}
+
 /// A file that is read ahead of a launch.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PrefetchFile {
@@ -127,5 +136,18 @@ mod tests {
         assert_eq!(text, "[[-5,7],[1,2,9],[3,4096,8192]]");
         let again: (FileVersion, PlacedRange, Piece) = serde_json::from_str(&text).expect("the same");
         assert_eq!(again, (version, placed, piece));
+    }
+
+    #[test]
+    fn files_of_people_are_private_and_those_of_packages_are_not() {
+        let private =
+            |dirs: &[&str], path| is_private(path, &dirs.iter().map(|&dir| dir.to_owned()).collect::<Vec<_>>());
+        for path in ["/home/a/x", "/home", "/media/card/z"] {
+            assert!(private(&["/home", "/media"], path), "{path}");
+        }
+        for path in ["/usr/lib/x.so", "/homes/x", "/opt/app/bin"] {
+            assert!(!private(&["/home", "/media"], path), "{path}");
+        }
+        assert!(private(&["/srv/"], "/srv/x") && private(&["/"], "/usr/bin/x"));
     }
 }

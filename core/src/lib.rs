@@ -16,6 +16,7 @@
 //! - [`pages`]: pages of apps: where they are, which a return touched.
 //! - [`reason`]: why something was decided.
 //! - [`snapshot`]: one moment of the machine, and the rates between two.
+//! - [`survey`]: what engines show of apps, pages and launches.
 //! - [`token_bucket`]: a rate limit.
 //! - [`state`]: requests with what became of them.
 //! - [`units`]: sizes, durations and rates as people write and read them.
@@ -37,5 +38,6 @@ pub mod reason;
 pub mod snapshot;
 pub mod state;
 pub mod stats;
+pub mod survey;
 pub mod token_bucket;
 pub mod units;

@@ -21,13 +21,15 @@ use std::collections::BTreeMap;
 
 use brisk_core::action::Once;
 use brisk_core::app::Role;
-use brisk_core::decision::{Decision, Objective, Observed, Request};
+use brisk_core::decision::{Decision, Needs, Objective, Observed, Request};
 use brisk_core::event::EventKind;
 use brisk_core::reason::Reason;
 use brisk_core::snapshot::{Interval, MemoryLevels};
 
 use crate::candidates::{self, Candidate, Step};
-use crate::config::{Config, share_bytes};
+use brisk_kit::check::share_bytes;
+
+use crate::config::Config;
 use crate::effect::{Sight, refault_pages};
 use crate::launch::{Danger, Launch};
 use crate::schedule::{self, Demand, Need, S_NS};
@@ -67,7 +69,7 @@ const RETURN_PART: u64 = 8;
 
 pub(crate) fn decide(config: &Config, state: State, observed: &Observed<'_>) -> Decision<State> {
     let now_ns = observed.now.at_ns;
-    let mut next = state.at(now_ns);
+    let mut next = State { at_ns: now_ns, ..state };
     observe::take(&mut next, observed);
     // Rates across a suspend are void.
     let void = observed.events.iter().any(|event| matches!(event.kind, EventKind::Resumed { .. }));
@@ -131,19 +133,18 @@ pub(crate) fn decide(config: &Config, state: State, observed: &Observed<'_>) -> 
         let threshold = |group: &str| next.groups.get(group)?.threshold_bytes;
         requests.extend(limits::requests(&all, memory.total_bytes, &next.refused, threshold));
     }
-    if next.effect.is_left_alone(now_ns) && is_short {
-        let until_ns = next.effect.left_alone_until_ns.unwrap_or(now_ns);
-        let rest_s = (until_ns.saturating_sub(now_ns) / S_NS) as f64;
+    if let Some(until_ns) = next.effect.back_off.until_ns.filter(|until_ns| now_ns < *until_ns && is_short) {
+        let rest_s = ((until_ns - now_ns) / S_NS) as f64;
         notes.push(need.reason("short_in_back_off").number("left_alone_s", rest_s));
     }
     let is_busy =
         thrashes || launching || next.effect.is_watched() || !next.ends.pending.is_empty() || !next.frozen.is_empty();
-    next.look_ns = schedule::next_look_ns(&next.context, &need, next.falls_bytes_per_s, is_busy, now_ns);
+    let mut look_ns = schedule::next_look_ns(&next.context, &need, next.falls_bytes_per_s, is_busy, now_ns);
     if is_watched {
         let soon_ns = now_ns.saturating_add(launch::ROUND_NS);
-        next.look_ns = next.look_ns.map(|look_ns| look_ns.min(soon_ns));
+        look_ns = look_ns.map(|look_ns| look_ns.min(soon_ns));
     }
-    Decision { state: next, requests, notes }
+    Decision { state: next, requests, notes, next_look_ns: look_ns, needs: Needs::default() }
 }
 
 /// Follows how fast available memory falls. An interval in which memory was taken says nothing about that.
@@ -255,9 +256,7 @@ fn thaw(config: &Config, next: &mut State, all: &[Candidate<'_>], is_short: bool
         let likeliest = next.frozen.keys().max_by(|a, b| chance(a).total_cmp(&chance(b)).then_with(|| b.cmp(a)));
         thawed.extend(likeliest.map(|group| (group.clone(), "memory_is_not_short")));
     }
-    next.frozen.retain(|group, _| !thawed.iter().any(|(thawed, _)| thawed == group));
-    let request = |(group, rule)| Request::once(Once::Thaw { group }, Objective::Delay, Reason::rule(rule));
-    thawed.into_iter().map(request).collect()
+    brisk_kit::thaw(&mut next.frozen, thawed)
 }
 
 /// One round of freeing.
@@ -280,7 +279,7 @@ impl Round<'_> {
         let before = self.requests.len();
         // What was asked to end frees its memory soon.
         self.planned_bytes = self.next.ends.pending.values().map(|pending| pending.memory_bytes).sum();
-        let is_left_alone = self.next.effect.is_left_alone(self.sight.at_ns);
+        let is_left_alone = self.next.effect.back_off.is_on(self.sight.at_ns);
         let mut taken_bytes = 0;
         for step in Step::ALL {
             match step {
@@ -439,8 +438,8 @@ impl Round<'_> {
         let Some(one) = in_background.or_else(|| self.lately_in_front(all)) else { return false };
         // One at a time: what it frees is known when it is gone. A launch does not wait for that.
         let is_next = ends.pending.is_empty() && in_background.is_some() && !self.is_covered();
-        let price_s = price::price_s(one, ends.regrets);
-        let is_severe = is_next && is_time && self.need.is_severe() && !ends.is_left_alone(now_ns);
+        let price_s = price::price_s(one, ends.regrets.times);
+        let is_severe = is_next && is_time && self.need.is_severe() && !ends.regrets.is_on(now_ns);
         let is_paid = is_next && self.thrashes && self.next.paid.stalled_s >= price_s;
         let chance = self.danger.chance(self.planned_bytes);
         let is_for_launch = chance > 0.0 && chance * price::FAILED_LAUNCH_S >= price_s;

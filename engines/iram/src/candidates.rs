@@ -28,8 +28,10 @@ use brisk_core::action::{Ends, Once};
 use brisk_core::app::{App, Branch, EndOrder, Role, SESSION};
 use brisk_core::reason::Reason;
 use brisk_core::snapshot::{AppTotals, MemoryLevels};
+pub use brisk_core::survey::Step;
+use brisk_kit::check::share_bytes;
 
-use crate::config::{Config, Mode, share_bytes};
+use crate::config::{Config, Mode};
 use crate::importance::{self, Importance, Rated};
 use crate::predict::NEXT_APPS;
 
@@ -37,39 +39,6 @@ use crate::predict::NEXT_APPS;
 const CHANCE_MIN: f64 = 0.001;
 /// The end of a process of a terminal frees at least this much, or is not worth it.
 const BRANCH_BYTES_MIN: u64 = 16 << 20;
-
-/// Ways to get memory, least harm first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Step {
-    /// Page cache of the app's group.
-    FreeCaches,
-    /// Memory of the app's group, to swap too.
-    Reclaim,
-    /// Anonymous memory of the app's processes, to swap: where its group has no memory controller.
-    PageOut,
-    /// The app stops, so that what was reclaimed is not read back.
-    Freeze,
-    /// The app ends.
-    End,
-}
-
-impl Step {
-    /// All, least harm first.
-    pub const ALL: [Self; 5] = [Self::FreeCaches, Self::Reclaim, Self::PageOut, Self::Freeze, Self::End];
-
-    /// Its name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::FreeCaches => "free_caches",
-            Self::Reclaim => "reclaim",
-            Self::PageOut => "page_out",
-            Self::Freeze => "freeze",
-            Self::End => "end",
-        }
-    }
-}
 
 /// An app with what decides about it.
 #[derive(Debug, Clone, PartialEq)]

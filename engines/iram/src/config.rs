@@ -1,25 +1,16 @@
 //! Configuration of this engine.
 
 use brisk_core::action::Ends;
+pub use brisk_kit::Mode;
+use brisk_kit::{Invalid, Section, check};
 use serde::{Deserialize, Serialize};
-
-/// How the engine works.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    /// By what is learned and observed: a mixture of experts for the next app, launch curves with a margin that keeps the share of
-    /// misses for thresholds.
-    #[default]
-    Adaptive,
-    /// As dissertation 5.3 to 5.5 says, with its constants: prediction by partial matching; ARX, and twice its error as margin.
-    Paper,
-}
 
 /// Configuration of the engine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// How it works.
+    /// Adaptive: a mixture of experts for the next app, launch curves with a margin that keeps the share of misses for thresholds.
+    /// Paper: as dissertation 5.3 to 5.5 says: prediction by partial matching; ARX, and twice its error as margin.
     pub mode: Mode,
     /// Number of likely next apps from which nothing is taken (dissertation 5.6.3: 9).
     pub protected_apps: usize,
@@ -79,68 +70,19 @@ impl Default for Config {
     }
 }
 
-/// A value that cannot be used.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum Invalid {
-    /// No share of a whole.
-    #[error("{key} = {value} is not a share: write a number from 0 to 100")]
-    Percent {
-        /// The key.
-        key: &'static str,
-        /// Its value.
-        value: f64,
-    },
-    /// No such level.
-    #[error(
-        "aggression_level = {0}: there are 1 (empty and background), 2 (and caches) and 3 (all below the foreground)"
-    )]
-    Aggression(u8),
-    /// An interval of no time.
-    #[error("{0} = 0: an interval takes at least a second")]
-    Period(&'static str),
-    /// The least is more than the most.
-    #[error("reserve_min_percent = {min} is more than reserve_max_percent = {max}")]
-    Reserve {
-        /// The least.
-        min: f64,
-        /// The most.
-        max: f64,
-    },
-}
-
-impl Config {
-    /// Whether all values can be used.
-    ///
-    /// # Errors
-    /// The first that cannot.
-    pub fn check(&self) -> Result<(), Invalid> {
-        let shares = [
+impl Section for Config {
+    fn check(&self) -> Result<(), Invalid> {
+        check::shares(&[
             ("protected_max_percent", self.protected_max_percent),
-            ("reserve_min_percent", self.reserve_min_percent),
-            ("reserve_max_percent", self.reserve_max_percent),
             ("stall_min_percent", self.stall_min_percent),
             ("free_min_percent", self.free_min_percent),
-        ];
-        if let Some((key, value)) = shares.into_iter().find(|(_, value)| !(0.0..=100.0).contains(value)) {
-            return Err(Invalid::Percent { key, value });
-        }
-        if self.reserve_min_percent > self.reserve_max_percent {
-            return Err(Invalid::Reserve { min: self.reserve_min_percent, max: self.reserve_max_percent });
-        }
-        if !(1..=3).contains(&self.aggression_level) {
-            return Err(Invalid::Aggression(self.aggression_level));
-        }
+        ])?;
+        check::reserve(self.reserve_min_percent, self.reserve_max_percent)?;
+        let levels = "1 (empty and background), 2 (and caches) or 3 (all below the foreground)";
+        Invalid::unless((1..=3).contains(&self.aggression_level), "aggression_level", self.aggression_level, levels)?;
         let periods = [("period_s", self.period_s), ("period_screen_off_s", self.period_screen_off_s)];
-        match periods.into_iter().find(|(_, period_s)| *period_s == 0) {
-            Some((key, _)) => Err(Invalid::Period(key)),
-            None => Ok(()),
-        }
+        periods.into_iter().try_for_each(|(key, value)| Invalid::unless(value > 0, key, value, "at least one second"))
     }
-}
-
-/// A share of `total_bytes`.
-pub(crate) fn share_bytes(total_bytes: u64, percent: f64) -> u64 {
-    (total_bytes as f64 * percent / 100.0) as u64
 }
 
 #[cfg(test)]
@@ -149,14 +91,12 @@ mod tests {
 
     #[test]
     fn defaults_can_be_used_and_other_values_are_checked() {
-        assert_eq!(Config::default().check(), Ok(()));
-        assert_eq!(toml::from_str::<Config>("").expect("empty is the default"), Config::default());
-        let complaint = |text: &str| toml::from_str::<Config>(text).expect("TOML").check().expect_err(text).to_string();
-        assert!(complaint("stall_min_percent = 101").starts_with("stall_min_percent = 101 is not a share"));
-        assert!(complaint("free_min_percent = nan").contains("is not a share"));
-        assert!(complaint("aggression_level = 4").starts_with("aggression_level = 4: there are 1"));
+        check::assert_defaults_hold::<Config>();
+        let complaint = check::complaint::<Config>;
+        assert!(complaint("stall_min_percent = 101").starts_with("stall_min_percent = 101: write a number from 0 to"));
+        assert!(complaint("free_min_percent = nan").starts_with("free_min_percent = NaN"));
+        assert!(complaint("aggression_level = 4").starts_with("aggression_level = 4: write 1 (empty"));
         assert!(complaint("period_s = 0").starts_with("period_s = 0"));
-        assert!(complaint("reserve_min_percent = 30").contains("more than reserve_max_percent = 25"));
-        assert!(toml::from_str::<Config>("agression_level = 1").is_err(), "unknown keys are refused");
+        assert!(complaint("reserve_min_percent = 30").contains("no more than reserve_max_percent = 25"));
     }
 }

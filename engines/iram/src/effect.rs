@@ -12,9 +12,8 @@
 
 use brisk_core::reason::Reason;
 use brisk_core::snapshot::PagingTotals;
+use brisk_kit::{BackOff, S_NS};
 use serde::{Deserialize, Serialize};
-
-use crate::schedule::S_NS;
 
 /// Time after which an effect shows, and after which it cannot be told any more.
 const SHOWS_NS: u64 = 2 * S_NS;
@@ -34,10 +33,8 @@ pub struct Effect {
     watched: Option<Watched>,
     /// Refaults a second while nothing was freed, a mean.
     calm_refaults_per_s: f64,
-    /// Back-offs since the last success.
-    pub times: u32,
-    /// End of the back-off, CLOCK_MONOTONIC.
-    pub left_alone_until_ns: Option<u64>,
+    /// Freeing is left alone, as long as this is on.
+    pub back_off: BackOff,
 }
 
 /// The machine when memory was taken.
@@ -75,12 +72,6 @@ pub fn refault_pages(paging: &PagingTotals) -> Option<u64> {
 }
 
 impl Effect {
-    /// Whether freeing is in back-off.
-    #[must_use]
-    pub fn is_left_alone(&self, now_ns: u64) -> bool {
-        self.left_alone_until_ns.is_some_and(|until_ns| now_ns < until_ns)
-    }
-
     /// Whether an effect is still waited for.
     #[must_use]
     pub fn is_watched(&self) -> bool {
@@ -131,13 +122,11 @@ impl Effect {
             () if refaults => "reclaimed_memory_is_read_back",
             () if gained_bytes < watched.expected_bytes as f64 * HELPED_SHARE => "freeing_does_not_help",
             () => {
-                self.times = 0;
+                self.back_off.helped();
                 return None;
             }
         };
-        let left_alone_s = retry_after_s.saturating_mul(1 << self.times.min(16)).min(LEFT_ALONE_MAX_S);
-        self.times = self.times.saturating_add(1);
-        self.left_alone_until_ns = Some(sight.at_ns.saturating_add(left_alone_s.saturating_mul(S_NS)));
+        let left_alone_s = self.back_off.begin(sight.at_ns, retry_after_s, LEFT_ALONE_MAX_S);
         let mib = |bytes: f64| bytes / f64::from(1 << 20);
         let reason = Reason::rule(rule)
             .number("gained_mib", mib(gained_bytes))
@@ -167,12 +156,12 @@ mod tests {
 
     #[test]
     fn what_frees_memory_goes_on() {
-        let mut effect = Effect { times: 3, ..Effect::default() };
+        let mut effect = Effect { back_off: BackOff { times: 3, until_ns: None }, ..Effect::default() };
         effect.took(&sight(10, 50, 0), 64 * MIB);
         assert_eq!(effect.judge(30, &sight(11, 50, 0)), None, "too early");
         assert!(effect.is_watched());
         assert_eq!(effect.judge(30, &sight(12, 100, 300)), None);
-        assert_eq!((effect.times, effect.is_left_alone(12 * S_NS), effect.is_watched()), (0, false, false));
+        assert_eq!((effect.back_off.times, effect.back_off.is_on(12 * S_NS), effect.is_watched()), (0, false, false));
         // The front app took what was freed: without that, memory would have fallen to 10.
         let falls = Sight { falls_bytes_per_s: 20.0 * MIB as f64, ..sight(20, 50, 0) };
         effect.took(&falls, 64 * MIB);
@@ -185,15 +174,12 @@ mod tests {
     #[test]
     fn what_frees_nothing_is_left_alone_for_longer_each_time() {
         let mut effect = Effect::default();
-        let mut waits_s = Vec::new();
-        for _ in 0..9 {
+        for wait_s in [30, 60] {
             effect.took(&sight(10, 50, 0), 64 * MIB);
             let reason = effect.judge(30, &sight(12, 55, 0)).expect("a back-off");
             assert_eq!(reason.rule, "freeing_does_not_help");
-            waits_s.push(effect.left_alone_until_ns.expect("an end") / S_NS - 12);
+            assert_eq!(effect.back_off.until_ns, Some((12 + wait_s) * S_NS));
         }
-        assert_eq!(waits_s, [30, 60, 120, 240, 480, 960, 1_920, 3_600, 3_600]);
-        assert!(effect.is_left_alone(13 * S_NS) && !effect.is_left_alone(10_000 * S_NS));
     }
 
     #[test]

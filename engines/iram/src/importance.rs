@@ -42,6 +42,7 @@
 
 use brisk_core::app::{App, Role, Tolerance};
 use brisk_core::reason::Reason;
+pub use brisk_core::survey::Importance;
 use serde::{Deserialize, Serialize};
 
 /// Rule of an app that was in front a moment ago.
@@ -52,54 +53,6 @@ const LATELY_NS: u64 = 10_000_000_000;
 const ANDROID: &str = "uid_";
 /// Id of brisk's daemon: unit and program have this name.
 const BRISK: &str = "briskd";
-
-/// The levels. What is less is more important.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Importance {
-    /// The system itself.
-    System,
-    /// Services that the system needs all the time.
-    Persistent,
-    /// The user interacts with it.
-    Foreground,
-    /// On the screen, or was a moment ago.
-    Visible,
-    /// Not on the screen, and its user would notice its end: it plays, or holds unsaved work.
-    Perceptible,
-    /// Work without a window.
-    Service,
-    /// An app that the user left.
-    Background,
-    /// A process without anything that a user would miss.
-    Empty,
-}
-
-impl Importance {
-    /// All levels, most important first, with their names as in records.
-    pub const ALL: [(Self, &'static str); 8] = [
-        (Self::System, "system"),
-        (Self::Persistent, "persistent"),
-        (Self::Foreground, "foreground"),
-        (Self::Visible, "visible"),
-        (Self::Perceptible, "perceptible"),
-        (Self::Service, "service"),
-        (Self::Background, "background"),
-        (Self::Empty, "empty"),
-    ];
-
-    /// Its name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        Self::ALL[self as usize].1
-    }
-
-    /// Whether no memory of such an app may be taken, in any mode.
-    #[must_use]
-    pub fn is_untouchable(self) -> bool {
-        self <= Self::Foreground
-    }
-}
 
 /// A level with its reason.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

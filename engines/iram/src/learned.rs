@@ -1,49 +1,34 @@
 //! What is learned of apps, over launches, days and restarts: the only part of the state that is worth keeping in a file.
 //!
 //! Apps are known by their id. The caller keeps the serde form; it holds no time of a clock that begins anew with the machine. Which
-//! apps a person uses, and when, is in it: [`Learned::forget`] removes an app.
+//! apps a person uses, and when, is in it: [`brisk_kit::Learned::forget`] removes an app.
 //!
-//! Properties: `what_is_kept_is_read_back`; `a_forgotten_app_is_nowhere_in_the_text`; `a_text_of_another_version_is_refused`;
-//! `the_text_stays_small`.
+//! Properties: `what_is_kept_is_read_back_and_forgotten_on_request`; `the_text_stays_small`.
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer, Serialize, de};
+use brisk_kit::{Apps, Mode, Version};
+use serde::{Deserialize, Serialize};
 
-use crate::config::Mode;
 use crate::heap::Heap;
 use crate::predict::{Predictor, Repeats};
 
-/// Version of the serde form.
-const VERSION: u32 = 1;
 /// Weight of the newest launch in the mean.
 const NEWEST: f64 = 0.3;
 /// Most apps of which relaunches are known; the one that was launched longest ago makes room.
 const RELAUNCHES_MAX: usize = 500;
 
-/// Time of the launches of an app.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Relaunch {
-    /// Mean, the newest launch with most weight.
-    pub mean_s: f64,
-    /// Number of the last launch of all apps.
-    pub last: u64,
-}
-
 /// What is learned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Learned {
     /// First, so that a later form is refused for its version, not for what it has.
-    #[serde(deserialize_with = "this_version")]
-    version: u32,
+    version: Version<1>,
     /// Which apps come next.
     pub predictor: Predictor,
     /// How much memory apps need.
     pub heap: Heap,
-    /// How long a launch takes, by id.
-    relaunches: BTreeMap<String, Relaunch>,
-    /// Number of launches so far.
-    launches: u64,
+    /// Mean time of a launch of each app, the newest launch with most weight.
+    relaunches_s: Apps<f64>,
     /// Memory that was too little for a launch: the kernel ended the app, by id.
     #[serde(default)]
     lacked: BTreeMap<String, u64>,
@@ -55,10 +40,16 @@ impl Default for Learned {
     }
 }
 
-fn this_version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    match u32::deserialize(deserializer)? {
-        VERSION => Ok(VERSION),
-        other => Err(de::Error::custom(format!("it is of version {other}, and this brisk reads version {VERSION}"))),
+impl brisk_kit::Learned for Learned {
+    fn forget(&mut self, app: Option<&str>) -> bool {
+        let Some(id) = app else {
+            let new = Self::new(self.predictor.mode());
+            return std::mem::replace(self, new.clone()) != new;
+        };
+        let was_used = self.predictor.forget(id);
+        self.heap.forget(id);
+        self.lacked.remove(id);
+        self.relaunches_s.forget(app) || was_used
     }
 }
 
@@ -67,11 +58,10 @@ impl Learned {
     #[must_use]
     pub fn new(mode: Mode) -> Self {
         Self {
-            version: VERSION,
+            version: Version,
             predictor: Predictor::new(mode, Repeats::Collapsed),
             heap: Heap::new(mode),
-            relaunches: BTreeMap::new(),
-            launches: 0,
+            relaunches_s: Apps::default(),
             lacked: BTreeMap::new(),
         }
     }
@@ -89,14 +79,9 @@ impl Learned {
             return;
         }
         self.lacked.remove(id);
-        self.launches += 1;
-        let of = self.relaunches.entry(id.to_owned()).or_insert(Relaunch { mean_s: elapsed_s, last: 0 });
-        of.mean_s += NEWEST * (elapsed_s - of.mean_s);
-        of.last = self.launches;
-        if self.relaunches.len() > RELAUNCHES_MAX {
-            let oldest = self.relaunches.iter().min_by_key(|(_, of)| of.last).map(|(id, _)| id.clone());
-            oldest.map(|id| self.relaunches.remove(&id));
-        }
+        let mean_s = self.relaunches_s.used(id, || elapsed_s);
+        *mean_s += NEWEST * (elapsed_s - *mean_s);
+        self.relaunches_s.bound(RELAUNCHES_MAX, |_| 0, 0);
     }
 
     /// Learns that a launch failed, since so much memory was too little for it.
@@ -118,20 +103,15 @@ impl Learned {
     /// Mean time of the launches of an app.
     #[must_use]
     pub fn relaunch_s(&self, id: &str) -> Option<f64> {
-        self.relaunches.get(id).map(|of| of.mean_s)
-    }
-
-    /// Forgets an app. Says whether its uses or launches were known.
-    pub fn forget(&mut self, id: &str) -> bool {
-        let was_used = self.predictor.forget(id);
-        self.heap.forget(id);
-        self.lacked.remove(id);
-        self.relaunches.remove(id).is_some() || was_used
+        self.relaunches_s.get(id).copied()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use brisk_kit::Learned as _;
+    use brisk_kit::learned::assert_keeps;
+
     use super::*;
     use crate::predict::{Moment, Use};
 
@@ -149,26 +129,12 @@ mod tests {
         learned
     }
 
-    fn text(learned: &Learned) -> String {
-        serde_json::to_string(learned).expect("JSON")
-    }
-
     #[test]
-    fn what_is_kept_is_read_back() {
+    fn what_is_kept_is_read_back_and_forgotten_on_request() {
         let learned = learned();
-        let again: Learned = serde_json::from_str(&text(&learned)).expect("the same");
-        assert_eq!(again.clone().for_mode(Mode::Adaptive), learned);
-        assert_eq!((again.relaunch_s("mpv"), again.relaunch_s("xterm")), (Some(2.0), None));
-        assert_eq!(again.for_mode(Mode::Paper), Learned::new(Mode::Paper));
-    }
-
-    #[test]
-    fn a_forgotten_app_is_nowhere_in_the_text() {
-        let mut learned = learned();
-        assert!(text(&learned).contains("Evince"));
-        assert!(learned.forget("org.gnome.Evince"));
-        assert!(!text(&learned).contains("Evince"), "{}", text(&learned));
-        assert!(text(&learned).contains("gimp") && !learned.forget("org.gnome.Evince"));
+        assert_keeps(&learned, "org.gnome.Evince");
+        assert_eq!((learned.relaunch_s("mpv"), learned.relaunch_s("xterm")), (Some(2.0), None));
+        assert_eq!(learned.for_mode(Mode::Paper), Learned::new(Mode::Paper));
     }
 
     #[test]
@@ -181,17 +147,8 @@ mod tests {
         learned.launched("gimp", 3.0);
         assert_eq!(learned.peak_bytes("gimp", 1), None, "it was enough at last");
         learned.failed_with("gimp", 100 << 20);
-        learned.forget("gimp");
+        learned.forget(Some("gimp"));
         assert_eq!(learned.peak_bytes("gimp", 1), None);
-    }
-
-    #[test]
-    fn a_text_of_another_version_is_refused() {
-        let learned = text(&learned());
-        let why = |text: &str| serde_json::from_str::<Learned>(text).expect_err("unusable").to_string();
-        let later = why(&learned.replacen("\"version\":1", "\"version\":2", 1));
-        assert!(later.starts_with("it is of version 2, and this brisk reads version 1"), "{later}");
-        assert!(why(&learned[..learned.len() / 2]).starts_with("EOF"));
     }
 
     #[test]
@@ -200,10 +157,11 @@ mod tests {
         for launch in 0..2_000_u64 {
             learned.launched(&format!("org.example.App{launch}"), 1.0);
         }
-        assert_eq!(learned.relaunches.len(), RELAUNCHES_MAX);
+        assert_eq!(learned.relaunches_s.iter().count(), RELAUNCHES_MAX);
         assert!(
             learned.relaunch_s("org.example.App0").is_none() && learned.relaunch_s("org.example.App1999").is_some()
         );
-        assert!(text(&learned).len() < 64 << 10, "{}", text(&learned).len());
+        let text = serde_json::to_string(&learned).expect("JSON");
+        assert!(text.len() < 64 << 10, "{}", text.len());
     }
 }

@@ -9,7 +9,7 @@
 //! - [`launch`]: launches that may not fit; [`price`]: when an end is worth its cost.
 //! - [`context`]: screen, idle, the app in front; [`schedule`]: when memory is freed, and how much; [`effect`]: whether that helped.
 //! - `paper`, `adaptive`: the two modes; `limits`: limits of groups; [`learned`]: what is kept over restarts.
-//! - [`survey()`]: all of that for each app, for people.
+//! - `survey`: all of that for each app, for people.
 //!
 //! Pure: what is observed comes in, a decision goes out.
 //!
@@ -42,18 +42,19 @@ mod survey;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use brisk_core::decision::{Decision, Observed};
+use brisk_core::decision::{Decision, Observed, Uses};
 use brisk_core::knob::Knob;
 use brisk_core::snapshot::Snapshot;
+use brisk_core::survey::{Shown, Topic};
+use brisk_kit::{BackOff, Engine};
 use serde::{Deserialize, Serialize};
 
 use candidates::{Outlook, Step};
-pub use config::{Config, Invalid, Mode};
+pub use config::{Config, Mode};
 use context::Context;
 use effect::Effect;
 use learned::Learned;
 use schedule::S_NS;
-pub use survey::{Row, Survey, survey};
 
 /// Name of this engine in configurations and records.
 pub const NAME: &str = "iram";
@@ -70,8 +71,6 @@ const REFUSED_NS: u64 = 15 * S_NS;
 pub struct State {
     /// When it was made, CLOCK_MONOTONIC.
     pub at_ns: u64,
-    /// Latest time of the next call.
-    pub look_ns: Option<u64>,
     /// What user and device do.
     pub context: Context,
     /// What is worth keeping over restarts.
@@ -133,10 +132,8 @@ pub struct Ended {
     pub pending: BTreeMap<String, Pending>,
     /// Ids of apps that were ended in the last minute.
     pub lately: BTreeMap<String, u64>,
-    /// How often an app came back at once.
-    pub regrets: u32,
-    /// Nothing is ended until then but what costs less than it spares ([`price`]), since an app came back at once.
-    pub left_alone_until_ns: Option<u64>,
+    /// Apps came back at once: nothing is ended while this is on but what costs less than it spares ([`price`]).
+    pub regrets: BackOff,
     /// Nothing is ended until then, since an end was refused.
     pub refused_until_ns: Option<u64>,
 }
@@ -189,41 +186,12 @@ impl Ended {
         self.refused_until_ns = Some(now_ns.saturating_add(REFUSED_NS));
     }
 
-    /// An app came back that was ended a moment ago.
-    fn regret(&mut self, at_ns: u64) {
-        let left_alone_s = REGRET_S.saturating_mul(1 << self.regrets.min(8)).min(REGRET_MAX_S);
-        self.regrets = self.regrets.saturating_add(1);
-        self.left_alone_until_ns = Some(at_ns.saturating_add(left_alone_s * S_NS));
-    }
-
-    fn is_left_alone(&self, now_ns: u64) -> bool {
-        self.left_alone_until_ns.is_some_and(|until_ns| now_ns < until_ns)
-    }
-
     fn was_refused(&self, now_ns: u64) -> bool {
         self.refused_until_ns.is_some_and(|until_ns| now_ns < until_ns)
     }
 }
 
 impl State {
-    /// A state that begins with what was learned before.
-    #[must_use]
-    pub fn with(learned: Learned) -> Self {
-        Self { learned, ..Self::default() }
-    }
-
-    /// Latest time of the next call, CLOCK_MONOTONIC.
-    #[must_use]
-    pub fn next_look_ns(&self) -> Option<u64> {
-        self.look_ns
-    }
-
-    /// The state to go on with at `now_ns`. A clock that runs backwards means another boot: all but what was learned is void.
-    fn at(self, now_ns: u64) -> Self {
-        let kept = if now_ns < self.at_ns { Self::with(self.learned) } else { self };
-        Self { at_ns: now_ns, ..kept }
-    }
-
     fn waits_for(&self, group: &str, step: Step) -> bool {
         self.waits.get(&(group.to_owned(), step)).is_some_and(|until_ns| self.at_ns < *until_ns)
     }
@@ -267,18 +235,46 @@ impl Outlooks {
     }
 }
 
-/// Decides. Same inputs, same decision.
-#[must_use]
-pub fn decide(config: &Config, state: &State, observed: &Observed<'_>) -> Decision<State> {
-    go_on(config, state.clone(), observed)
-}
+/// The engine.
+#[derive(Debug)]
+pub struct Iram;
 
-/// The same for a caller that needs the former state no longer: what is learned of hundreds of apps is not copied.
-#[must_use]
-pub fn go_on(config: &Config, state: State, observed: &Observed<'_>) -> Decision<State> {
-    match config.mode {
-        Mode::Adaptive => adaptive::decide(config, state, observed),
-        Mode::Paper => paper::decide(config, state, observed),
+impl Engine for Iram {
+    const NAME: &'static str = NAME;
+    type Config = Config;
+    type State = State;
+    type Learned = Learned;
+    type Measured = ();
+
+    fn decide(config: &Config, state: State, observed: &Observed<'_>) -> Decision<State> {
+        match config.mode {
+            Mode::Adaptive => adaptive::decide(config, state, observed),
+            Mode::Paper => paper::decide(config, state, observed),
+        }
+    }
+
+    fn uses(config: &Config) -> Uses {
+        let ends = Some((config.ends, config.ends_per_minute));
+        Uses { activities: true, memory: true, worker: true, keeper: true, ends, ..Uses::default() }
+    }
+
+    fn begin(config: &Config, learned: Learned) -> State {
+        State { learned: learned.for_mode(config.mode), ..State::default() }
+    }
+
+    fn learned(state: &mut State) -> Option<&mut Learned> {
+        Some(&mut state.learned)
+    }
+
+    fn show(config: &Config, state: &State, topic: Topic<'_>) -> Option<Shown> {
+        match topic {
+            Topic::Memory(observed) => Some(Shown::Memory(survey::survey(config, state, observed))),
+            _ => None,
+        }
+    }
+
+    fn frozen(state: &mut State) -> Option<&mut BTreeMap<String, u64>> {
+        Some(&mut state.frozen)
     }
 }
 

@@ -21,7 +21,8 @@ use brisk_core::knob::{GroupSetting, Knob};
 use brisk_core::reason::Reason;
 
 use crate::candidates::Candidate;
-use crate::config::share_bytes;
+use brisk_kit::check::share_bytes;
+
 use crate::importance::Importance;
 
 /// Memory that `memory.low` may protect altogether.

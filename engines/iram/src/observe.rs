@@ -86,7 +86,7 @@ fn take_event(next: &mut State, now: &Snapshot, event: &Event, tells_front: bool
                 next.learned.predictor.observe(&Use { app: &id, at });
             }
             if next.ends.lately.remove(&id).is_some() {
-                next.ends.regret(event.at_ns);
+                next.ends.regrets.begin(event.at_ns, crate::REGRET_S, crate::REGRET_MAX_S);
             }
         }
         EventKind::OutOfMemory { group } => {

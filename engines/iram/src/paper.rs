@@ -14,7 +14,7 @@
 //! `no_more_apps_end_in_a_minute_than_configured`.
 
 use brisk_core::action::Once;
-use brisk_core::decision::{Decision, Objective, Observed, Request};
+use brisk_core::decision::{Decision, Needs, Objective, Observed, Request};
 use brisk_core::reason::Reason;
 
 use crate::candidates::{self, Candidate, Step};
@@ -24,7 +24,7 @@ use crate::{Pending, State, observe};
 
 pub(crate) fn decide(config: &Config, state: State, observed: &Observed<'_>) -> Decision<State> {
     let now_ns = observed.now.at_ns;
-    let mut next = state.at(now_ns);
+    let mut next = State { at_ns: now_ns, ..state };
     observe::take(&mut next, observed);
     let mut requests = Vec::new();
     let mut notes = Vec::new();
@@ -39,8 +39,8 @@ pub(crate) fn decide(config: &Config, state: State, observed: &Observed<'_>) -> 
             clean(config, &mut next, observed, &mut requests, &mut notes);
         }
     }
-    next.look_ns = next.checked_ns.map(|checked_ns| schedule::next_check_ns(config, &next.context, checked_ns));
-    Decision { state: next, requests, notes }
+    let next_look_ns = next.checked_ns.map(|checked_ns| schedule::next_check_ns(config, &next.context, checked_ns));
+    Decision { state: next, requests, notes, next_look_ns, needs: Needs::default() }
 }
 
 fn clean(

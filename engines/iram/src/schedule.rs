@@ -25,12 +25,13 @@
 use brisk_core::reason::Reason;
 use brisk_core::snapshot::{Interval, MemoryLevels};
 
-use crate::config::{Config, share_bytes};
+use brisk_kit::check::share_bytes;
+
+use crate::config::Config;
 use crate::context::Context;
 use crate::heap;
 
-/// Nanoseconds of a second.
-pub(crate) const S_NS: u64 = 1_000_000_000;
+pub(crate) use brisk_kit::S_NS;
 /// Head-room covers the need of the next app with this chance.
 const RESERVE_CHANCE: f64 = 0.8;
 /// Memory of all that launches may claim at the most.

@@ -1,13 +1,12 @@
 //! Worlds for all tests of this crate, and the properties of whole decisions.
 
-use brisk_core::action::{Action, Ends, Once};
+use brisk_core::action::{Ends, Once};
 use brisk_core::app::{Activity, App, AppFacts, Role, Tolerance, classify};
-use brisk_core::decision::Request;
 use brisk_core::event::{Event, EventKind};
 use brisk_core::knob::GroupSetting;
 use brisk_core::outcome::Outcome;
 use brisk_core::reason::Reason;
-use brisk_core::snapshot::{AppTotals, MemoryLevels, PressureTotals, StallTotals};
+use brisk_core::snapshot::{AppTotals, MemoryLevels};
 use proptest::prelude::*;
 
 use super::*;
@@ -16,35 +15,8 @@ mod launch;
 mod paper;
 mod whole;
 
-pub(crate) const MIB: u64 = 1 << 20;
-
-/// A machine of 1000 MiB with plenty of swap.
-pub(crate) fn memory(available_mib: u64) -> MemoryLevels {
-    MemoryLevels {
-        total_bytes: 1000 * MIB,
-        available_bytes: Some(available_mib * MIB),
-        swap_total_bytes: 1000 * MIB,
-        swap_free_bytes: 900 * MIB,
-        ..MemoryLevels::default()
-    }
-}
-
-/// An app of a user, which was in front once, in the group `app-ID.scope`.
-pub(crate) fn app(id: &str, change: impl FnOnce(&mut Activity)) -> App {
-    let facts = AppFacts {
-        group: format!("app-{id}.scope"),
-        id: id.to_owned(),
-        of_user: true,
-        role: Role::App,
-        focused: Some(false),
-        offers: vec![GroupSetting::MemoryHigh, GroupSetting::MemoryLow],
-        ..AppFacts::default()
-    };
-    let mut app = classify(&facts);
-    app.activity.front_at_ns = Some(0);
-    change(&mut app.activity);
-    app
-}
+pub(crate) use brisk_kit::world::{MIB, app, edges, focused, memory, once, performed};
+pub(crate) type Machine = brisk_kit::world::Machine<Iram>;
 
 /// Any app, in the group of that number.
 pub(crate) fn any_app(index: usize) -> impl Strategy<Value = App> {
@@ -106,100 +78,4 @@ pub(crate) fn any_world() -> impl Strategy<Value = World> {
         };
         World { apps, now }
     })
-}
-
-/// A machine that goes on from call to call.
-pub(crate) struct Machine {
-    pub(crate) config: Config,
-    pub(crate) state: State,
-    pub(crate) apps: Vec<App>,
-    pub(crate) now: Snapshot,
-    /// Share of the time in which some task stalls on memory.
-    pub(crate) stall_percent: u64,
-    previous: Option<Snapshot>,
-}
-
-impl Machine {
-    /// One with these apps of 100 MiB each, and 400 MiB available, none of which is likely next.
-    pub(crate) fn new(config: Config, ids: &[&str]) -> Self {
-        let apps: Vec<App> = ids.iter().map(|id| app(id, |_| ())).collect();
-        let totals =
-            |app: &App| AppTotals { name: app.group.clone(), memory_bytes: Some(100 * MIB), ..AppTotals::default() };
-        let now = Snapshot {
-            at_ns: 100 * S_NS,
-            wall_unix_ms: 1_795_312_800_000,
-            memory: memory(400),
-            apps: apps.iter().map(totals).collect(),
-            pressure: PressureTotals { memory: Some(StallTotals::default()), ..PressureTotals::default() },
-            ..Snapshot::default()
-        };
-        Self { config, state: State::default(), apps, now, stall_percent: 0, previous: None }
-    }
-
-    /// The same, with this much memory available before the first call.
-    pub(crate) fn with(mut self, available_mib: u64) -> Self {
-        self.now.memory.available_bytes = Some(available_mib * MIB);
-        self
-    }
-
-    /// One second later, with this much memory available, after these events.
-    pub(crate) fn step(&mut self, available_mib: u64, events: &[EventKind]) -> Decision<State> {
-        self.after(1_000, available_mib, events)
-    }
-
-    /// The same after another time.
-    pub(crate) fn after(&mut self, ms: u64, available_mib: u64, events: &[EventKind]) -> Decision<State> {
-        self.previous = Some(self.now.clone());
-        self.now.at_ns += ms * 1_000_000;
-        self.now.wall_unix_ms += ms;
-        self.now.memory.available_bytes = Some(available_mib * MIB);
-        if let Some(stall) = &mut self.now.pressure.memory {
-            stall.some_us += ms * 10 * self.stall_percent;
-        }
-        let event = |kind: &EventKind| Event { at_ns: self.now.at_ns, kind: kind.clone() };
-        let events: Vec<Event> = events.iter().map(event).collect();
-        let decision = decide(&self.config, &self.state, &self.observed(&events));
-        assert_eq!(decision, decide(&self.config, &self.state, &self.observed(&events)), "the same inputs");
-        self.state = decision.state.clone();
-        decision
-    }
-
-    pub(crate) fn observed<'a>(&'a self, events: &'a [Event]) -> Observed<'a> {
-        let previous = self.previous.as_ref();
-        Observed { previous, now: &self.now, events, devices: &[], apps: &self.apps }
-    }
-
-    pub(crate) fn app(&mut self, id: &str) -> &mut App {
-        self.apps.iter_mut().find(|app| app.id == id).expect("an app")
-    }
-
-    /// An app ends.
-    pub(crate) fn gone(&mut self, id: &str) -> EventKind {
-        let group = self.app(id).group.clone();
-        self.apps.retain(|app| app.id != id);
-        self.now.apps.retain(|totals| totals.name != group);
-        EventKind::AppGone { group }
-    }
-}
-
-/// The edges, as words.
-pub(crate) fn edges(decision: &Decision<State>) -> Vec<String> {
-    once(decision).map(|once| format!("{} {}", once.name(), once.group())).collect()
-}
-
-pub(crate) fn once(decision: &Decision<State>) -> impl Iterator<Item = &Once> {
-    decision.requests.iter().filter_map(|request: &Request| match &request.action {
-        Action::Once(once) => Some(once),
-        Action::Set(_) => None,
-    })
-}
-
-/// An app came to the foreground.
-pub(crate) fn focused(id: &str) -> EventKind {
-    EventKind::Focused { group: format!("app-{id}.scope") }
-}
-
-/// What became of the edges of a decision.
-pub(crate) fn performed(decision: &Decision<State>, outcome: &Outcome) -> Vec<EventKind> {
-    once(decision).map(|once| EventKind::Performed { once: once.clone(), outcome: outcome.clone() }).collect()
 }

@@ -5,7 +5,7 @@
 //! first; while the user is idle, one step of cleaning up.
 
 use brisk_core::action::Once;
-use brisk_core::decision::{Decision, Objective, Observed, Request};
+use brisk_core::decision::{Decision, Needs, Objective, Observed, Request};
 use brisk_core::reason::Reason;
 
 use crate::apps::{self, Candidate};
@@ -26,9 +26,8 @@ const LOOK_SCANS_NS: u64 = S_NS / 10;
 
 pub(crate) fn decide(config: &Config, state: State, observed: &Observed<'_>) -> Decision<State> {
     let now_ns = observed.now.at_ns;
-    let mut next = state.at(now_ns);
+    let mut next = State { at_ns: now_ns, ..state };
     observe::take(config, &mut next, observed);
-    next.scans.clear();
     let budget_bytes = config.wear_mib_per_day.saturating_mul(1 << 20);
     next.learned.budget.refill(budget_bytes, observed.now.wall_unix_ms);
     close(config, &mut next);
@@ -59,8 +58,9 @@ pub(crate) fn decide(config: &Config, state: State, observed: &Observed<'_>) -> 
             clean_up::lay_out(&mut round, memory);
         }
     }
-    next.look_ns = Some(now_ns.saturating_add(look_after_ns(&next, is_short)));
-    Decision { state: next, requests, notes }
+    let next_look_ns = Some(now_ns.saturating_add(look_after_ns(&next, is_short)));
+    let needs = Needs { scans: std::mem::take(&mut next.scans), ..Needs::default() };
+    Decision { state: next, requests, notes, next_look_ns, needs }
 }
 
 /// Ends a window that has been open for too long.
@@ -108,9 +108,7 @@ pub(crate) fn thaw(next: &mut State, all: &[Candidate<'_>], need: &Need) -> Vec<
         let last = next.frozen.keys().max_by_key(|group| (of_group(group).map(|one| one.left_ns), *group));
         thawed.extend(last.map(|group| (group.clone(), "memory_is_plenty")));
     }
-    next.frozen.retain(|group, _| !thawed.iter().any(|(thawed, _)| thawed == group));
-    let request = |(group, rule)| Request::once(Once::Thaw { group }, Objective::Delay, Reason::rule(rule));
-    thawed.into_iter().map(request).collect()
+    brisk_kit::thaw(&mut next.frozen, thawed)
 }
 
 /// Reads back the hot set of the app that returns, once, as soon as a scan tells where it is; and holds what would be in the way.

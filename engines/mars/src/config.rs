@@ -1,18 +1,8 @@
 //! Configuration of this engine.
 
+pub use brisk_kit::Mode;
+use brisk_kit::{Invalid, Section, check};
 use serde::{Deserialize, Serialize};
-
-/// How the engine works.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    /// By learned hot sets: cold parts are written out first, hot sets only where the kernel does not keep them; hot sets are read back.
-    #[default]
-    Adaptive,
-    /// As MARS 3.1 to 3.4 says, as far as a kernel without changes allows: all of a background app out, all of it back in, a reserve of
-    /// free memory, no write-back during a return.
-    Paper,
-}
 
 /// Speeds of the device that has the swap area, as `brisk tune` measures them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -37,7 +27,9 @@ impl Default for Flash {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// How it works.
+    /// Adaptive: by learned hot sets: cold parts are written out first, hot sets only where the kernel does not keep them; hot sets are
+    /// read back. Paper: as MARS 3.1 to 3.4 says, as far as a kernel without changes allows: all of a background app out, all of it back
+    /// in, a reserve of free memory, no write-back during a return.
     pub mode: Mode,
     /// Whether memory of background apps is written out.
     pub page_out: bool,
@@ -85,75 +77,18 @@ impl Default for Config {
     }
 }
 
-/// A value that cannot be used.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum Invalid {
-    /// No share of a whole.
-    #[error("{key} = {value} is not a share: write a number from 0 to 100")]
-    Percent {
-        /// The key.
-        key: &'static str,
-        /// Its value.
-        value: f64,
-    },
-    /// No time.
-    #[error("window_max_s = {0}: a return is given 1 to 60 seconds without write-back")]
-    Window(u64),
-    /// No speed.
-    #[error("flash.{key} = {value}: write a number above 0, as `brisk tune` measures it")]
-    Speed {
-        /// The key.
-        key: &'static str,
-        /// Its value.
-        value: f64,
-    },
-    /// The least is more than the most.
-    #[error("reserve_min_percent = {min} is more than reserve_max_percent = {max}")]
-    Reserve {
-        /// The least.
-        min: f64,
-        /// The most.
-        max: f64,
-    },
-}
-
-impl Config {
-    /// Whether all values can be used.
-    ///
-    /// # Errors
-    /// The first that cannot.
-    pub fn check(&self) -> Result<(), Invalid> {
-        let shares = [
-            ("hot_min_percent", self.hot_min_percent),
-            ("reserve_min_percent", self.reserve_min_percent),
-            ("reserve_max_percent", self.reserve_max_percent),
-            ("stall_min_percent", self.stall_min_percent),
-        ];
-        if let Some((key, value)) = shares.into_iter().find(|(_, value)| !(0.0..=100.0).contains(value)) {
-            return Err(Invalid::Percent { key, value });
-        }
-        if self.reserve_min_percent > self.reserve_max_percent {
-            return Err(Invalid::Reserve { min: self.reserve_min_percent, max: self.reserve_max_percent });
-        }
-        if !(1..=60).contains(&self.window_max_s) {
-            return Err(Invalid::Window(self.window_max_s));
-        }
+impl Section for Config {
+    fn check(&self) -> Result<(), Invalid> {
+        check::shares(&[("hot_min_percent", self.hot_min_percent), ("stall_min_percent", self.stall_min_percent)])?;
+        check::reserve(self.reserve_min_percent, self.reserve_max_percent)?;
+        check::ranges(&[("window_max_s", self.window_max_s, 1, 60)])?;
         let Flash { random_read_us, read_mib_per_s, write_mib_per_s } = self.flash;
-        let speeds = [
-            ("random_read_us", random_read_us),
-            ("read_mib_per_s", read_mib_per_s),
-            ("write_mib_per_s", write_mib_per_s),
-        ];
-        match speeds.into_iter().find(|(_, value)| !(value.is_finite() && *value > 0.0)) {
-            Some((key, value)) => Err(Invalid::Speed { key, value }),
-            None => Ok(()),
-        }
+        check::speeds(&[
+            ("flash.random_read_us", random_read_us),
+            ("flash.read_mib_per_s", read_mib_per_s),
+            ("flash.write_mib_per_s", write_mib_per_s),
+        ])
     }
-}
-
-/// A share of `total_bytes`.
-pub(crate) fn share_bytes(total_bytes: u64, percent: f64) -> u64 {
-    (total_bytes as f64 * percent / 100.0) as u64
 }
 
 #[cfg(test)]
@@ -162,14 +97,12 @@ mod tests {
 
     #[test]
     fn defaults_can_be_used_and_other_values_are_checked() {
-        assert_eq!(Config::default().check(), Ok(()));
-        assert_eq!(toml::from_str::<Config>("").expect("empty is the default"), Config::default());
-        let complaint = |text: &str| toml::from_str::<Config>(text).expect("TOML").check().expect_err(text).to_string();
-        assert!(complaint("hot_min_percent = 101").starts_with("hot_min_percent = 101 is not a share"));
-        assert!(complaint("reserve_min_percent = 30").contains("more than reserve_max_percent = 25"));
-        assert!(complaint("window_max_s = 0").contains("1 to 60 seconds"));
+        check::assert_defaults_hold::<Config>();
+        let complaint = check::complaint::<Config>;
+        assert!(complaint("hot_min_percent = 101").starts_with("hot_min_percent = 101: write a number from 0 to 100"));
+        assert!(complaint("reserve_min_percent = 30").contains("no more than reserve_max_percent = 25"));
+        assert!(complaint("window_max_s = 0").contains("a number from 1 to 60"));
         assert!(complaint("flash = { write_mib_per_s = 0 }").starts_with("flash.write_mib_per_s = 0"));
         assert!(complaint("flash = { random_read_us = nan }").contains("flash.random_read_us"));
-        assert!(toml::from_str::<Config>("grace = 1").is_err(), "unknown keys are refused");
     }
 }

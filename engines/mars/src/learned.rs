@@ -4,19 +4,15 @@
 //! pages by program, mapping and place in it ([`brisk_core::pages`]). What a new process finds again there counts as one return, so that
 //! it decays soon where it is wrong. Apps are known by their id; the one that returned longest ago makes room.
 //!
-//! Properties: `what_is_kept_is_read_back`; `a_text_of_another_version_is_refused`; `a_forgotten_app_is_nowhere_in_the_text`;
-//! `the_text_stays_small`.
-
-use std::collections::BTreeMap;
+//! Properties: `what_is_kept_is_read_back_and_forgotten_on_request`; `the_text_stays_small`.
 
 use brisk_core::pages::{Identity, MappedFile};
-use serde::{Deserialize, Deserializer, Serialize, de};
+use brisk_kit::{Apps, Version};
+use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
 use crate::hot_set::{Heats, Repeated};
 
-/// Version of the serde form.
-const VERSION: u32 = 1;
 /// Weight of the newest return in means.
 const NEWEST: f64 = 0.3;
 /// Repeat share that is presumed (measured: hot sets of six apps are stable).
@@ -54,21 +50,11 @@ pub struct AppMemory {
     pub lost: Option<f64>,
     /// Returns since the kernel alone has decided.
     forced: u32,
-    /// Number of its last return of all returns.
-    last: u64,
 }
 
 impl Default for AppMemory {
     fn default() -> Self {
-        Self {
-            processes: Vec::new(),
-            files: Vec::new(),
-            repeat: REPEAT,
-            read_bytes: None,
-            lost: None,
-            forced: 0,
-            last: 0,
-        }
+        Self { processes: Vec::new(), files: Vec::new(), repeat: REPEAT, read_bytes: None, lost: None, forced: 0 }
     }
 }
 
@@ -143,29 +129,20 @@ impl AppMemory {
 }
 
 /// What is learned.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Learned {
     /// First, so that a later form is refused for its version, not for what it has.
-    #[serde(deserialize_with = "this_version")]
-    version: u32,
+    version: Version<1>,
     /// What may be written.
     pub budget: Budget,
-    /// Apps by id.
-    apps: BTreeMap<String, AppMemory>,
-    /// Number of returns so far.
-    returns: u64,
+    /// Apps by their returns.
+    apps: Apps<AppMemory>,
 }
 
-impl Default for Learned {
-    fn default() -> Self {
-        Self { version: VERSION, budget: Budget::default(), apps: BTreeMap::new(), returns: 0 }
-    }
-}
-
-fn this_version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    match u32::deserialize(deserializer)? {
-        VERSION => Ok(VERSION),
-        other => Err(de::Error::custom(format!("it is of version {other}, and this brisk reads version {VERSION}"))),
+impl brisk_kit::Learned for Learned {
+    /// What may be written stays counted.
+    fn forget(&mut self, app: Option<&str>) -> bool {
+        self.apps.forget(app)
     }
 }
 
@@ -183,15 +160,12 @@ impl Learned {
 
     /// The app returned: what is known of it, to change.
     pub fn returned(&mut self, id: &str) -> &mut AppMemory {
-        self.returns += 1;
-        let app = self.apps.entry(id.to_owned()).or_default();
-        app.last = self.returns;
-        app
+        self.apps.used(id, AppMemory::default)
     }
 
     /// Keeps within its bounds: ranges of one app, of all apps, and their number. The app that returned last stays.
     pub fn bound(&mut self) {
-        for app in self.apps.values_mut() {
+        for app in self.apps.iter_mut() {
             let repeat = app.repeat;
             let of_files = app.files.iter_mut().map(|(_, heats)| heats);
             let all = app.processes.iter_mut().flat_map(|process| &mut process.mappings).map(|(_, heats)| heats);
@@ -206,34 +180,16 @@ impl Learned {
             app.processes.retain(|process| !process.mappings.is_empty());
             app.files.retain(|(_, heats)| !heats.ranges().is_empty());
         }
-        let mut ranges: usize = self.apps.values().map(AppMemory::ranges).sum();
-        while self.apps.len() > 1 && (self.apps.len() > APPS_MAX || ranges > ALL_RANGES_MAX) {
-            let oldest = self.apps.iter().min_by_key(|(_, app)| app.last).map(|(id, _)| id.clone());
-            let Some(app) = oldest.and_then(|id| self.apps.remove(&id)) else { break };
-            ranges -= app.ranges();
-        }
-    }
-
-    /// Forgets an app. Says whether anything was known.
-    pub fn forget(&mut self, id: &str) -> bool {
-        self.apps.remove(id).is_some()
-    }
-
-    /// Forgets all apps. Says whether anything was known.
-    pub fn forget_all(&mut self) -> bool {
-        !std::mem::take(&mut self.apps).is_empty()
+        self.apps.bound(APPS_MAX, AppMemory::ranges, ALL_RANGES_MAX);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use brisk_core::pages::PageRange;
+    use brisk_kit::learned::assert_keeps;
 
     use super::*;
-
-    fn text(learned: &Learned) -> String {
-        serde_json::to_string(learned).expect("JSON")
-    }
 
     fn heats(ranges: usize) -> Heats {
         let mut heats = Heats::default();
@@ -256,40 +212,24 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_read_back() {
+    fn what_is_kept_is_read_back_and_forgotten_on_request() {
         let mut learned = learned(3, 40);
         learned.budget.refill(1_000, 77);
-        let again: Learned = serde_json::from_str(&text(&learned)).expect("the same");
-        assert_eq!(again, learned);
+        assert_keeps(&learned, "org.example.App1");
         let heap = Identity::Anonymous { name: "[heap]".to_owned(), nth: 0 };
-        assert_eq!(again.app("org.example.App1").and_then(|app| app.mapping("x", 0, &heap)), Some(&heats(40)));
-    }
-
-    #[test]
-    fn a_text_of_another_version_is_refused() {
-        let learned = text(&learned(1, 2));
-        let why = |text: &str| serde_json::from_str::<Learned>(text).expect_err("unusable").to_string();
-        let later = why(&learned.replacen("\"version\":1", "\"version\":2", 1));
-        assert!(later.starts_with("it is of version 2, and this brisk reads version 1"), "{later}");
-        assert!(why(&learned[..learned.len() / 2]).starts_with("EOF"));
-    }
-
-    #[test]
-    fn a_forgotten_app_is_nowhere_in_the_text() {
-        let mut learned = learned(2, 2);
-        assert!(text(&learned).contains("App1") && learned.forget("org.example.App1"));
-        assert!(!text(&learned).contains("App1") && !learned.forget("org.example.App1"));
+        assert_eq!(learned.app("org.example.App1").and_then(|app| app.mapping("x", 0, &heap)), Some(&heats(40)));
     }
 
     #[test]
     fn the_text_stays_small() {
         let few = learned(300, 10);
-        assert_eq!(few.apps.len(), APPS_MAX);
+        assert_eq!(few.apps.iter().count(), APPS_MAX);
         assert!(few.app("org.example.App199").is_none() && few.app("org.example.App200").is_some());
         let large = learned(30, 10_000);
-        let ranges: usize = large.apps.values().map(AppMemory::ranges).sum();
+        let ranges: usize = large.apps.iter().map(|(_, app)| app.ranges()).sum();
         assert!((ALL_RANGES_MAX - 2 * RANGES_MAX..=ALL_RANGES_MAX).contains(&ranges), "{ranges}");
-        assert!(text(&large).len() < 1 << 20, "{}", text(&large).len());
+        let text = serde_json::to_string(&large).expect("JSON");
+        assert!(text.len() < 1 << 20, "{}", text.len());
     }
 
     #[test]

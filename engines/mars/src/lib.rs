@@ -9,11 +9,11 @@
 //! - `reserve`: memory that is kept free; [`out`]: what is written out, in which order; [`back`]: what is read back; `window`: what is held meanwhile.
 //! - [`budget`]: how much may be written a day; [`clean_up`]: scattered hot sets are laid out anew.
 //! - [`tiers`]: how much goes to zram and how much to flash.
-//! - `adaptive`, `paper`: the two modes; [`survey()`]: where the pages of each app are, and why, for people.
+//! - `adaptive`, `paper`: the two modes; `survey`: where the pages of each app are, and why, for people.
 //!
 //! Pure: what is observed comes in, a decision goes out. Scans of page tables are made by the caller: of an app that comes to the
 //! foreground, before it runs (told by `Scanned`) and when it has come to rest (the difference is told by `Returned`), and of the groups
-//! that [`State::scans`] names.
+//! that `Needs::scans` names.
 //!
 //! Properties, each with a test of the same name:
 //! - `the_same_inputs_give_the_same_decision`;
@@ -45,24 +45,23 @@ mod window;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use brisk_core::decision::{Decision, Observed};
+use brisk_core::decision::{Decision, Observed, Uses};
 use brisk_core::knob::Knob;
 use brisk_core::pages::AppPages;
+use brisk_core::survey::{Shown, SwapWrites, Topic};
+use brisk_kit::{BackOff, Engine, S_NS};
 use serde::{Deserialize, Serialize};
 
-pub use config::{Config, Flash, Invalid, Mode};
+pub use config::{Config, Flash, Mode};
 use learned::Learned;
 pub use live::LiveProcess;
 pub use reserve::Reserve;
-pub use survey::{Pages, Row, Survey, survey};
 pub use window::Window;
 
 /// Name of this engine in configurations and records.
 pub const NAME: &str = "mars";
 
-/// Nanoseconds of a second.
-pub(crate) const S_NS: u64 = 1_000_000_000;
-/// First back-off grows up to this.
+/// Back-offs grow up to this.
 const LEFT_ALONE_MAX_S: u64 = 3_600;
 
 /// State between two calls.
@@ -71,8 +70,6 @@ const LEFT_ALONE_MAX_S: u64 = 3_600;
 pub struct State {
     /// When it was made, CLOCK_MONOTONIC.
     pub at_ns: u64,
-    /// Latest time of the next call.
-    pub look_ns: Option<u64>,
     /// What is worth keeping over restarts.
     pub learned: Learned,
     /// Groups of apps that run, by name.
@@ -91,8 +88,9 @@ pub struct State {
     pub seen: Option<(Option<String>, u64)>,
     /// When a return ended last.
     pub returned_ns: Option<u64>,
-    /// Groups whose page tables are to be scanned before the next call.
-    pub scans: BTreeSet<String>,
+    /// Scans that the call under way asks for.
+    #[serde(skip)]
+    scans: BTreeSet<String>,
     /// Groups that this engine froze, and when.
     pub frozen: BTreeMap<String, u64>,
     /// The screen is off; the user is idle.
@@ -127,10 +125,8 @@ pub struct Group {
     pub written_ns: Option<u64>,
     /// When its hot set was written out, since it was in front.
     pub hot_out_ns: Option<u64>,
-    /// Back-offs of its hot set, and the end of the last one.
-    pub regrets: u32,
-    /// Its hot set is left to the kernel until then.
-    pub hot_left_alone_until_ns: Option<u64>,
+    /// Its hot set was written out for nothing: it came back at once. As long as this is on, the kernel has it.
+    pub regrets: BackOff,
     /// Nothing is written out until then, since it was refused or did not help.
     pub left_alone_until_ns: Option<u64>,
     /// It is not frozen until then, since that was refused.
@@ -163,45 +159,6 @@ pub struct Out {
     pub part: out::Part,
 }
 
-impl State {
-    /// A state that begins with what was learned before.
-    #[must_use]
-    pub fn with(learned: Learned) -> Self {
-        Self { learned, ..Self::default() }
-    }
-
-    /// Forgets what was learned of an app. Says whether anything was known.
-    pub fn forget(&mut self, app: &str) -> bool {
-        for group in self.groups.values_mut().filter(|group| group.id == app) {
-            group.forget();
-        }
-        self.learned.forget(app)
-    }
-
-    /// Forgets all apps; what may be written stays counted. Says whether anything was known.
-    pub fn forget_all(&mut self) -> bool {
-        self.groups.values_mut().for_each(Group::forget);
-        self.learned.forget_all()
-    }
-
-    /// Latest time of the next call, CLOCK_MONOTONIC.
-    #[must_use]
-    pub fn next_look_ns(&self) -> Option<u64> {
-        self.look_ns
-    }
-
-    /// Groups whose page tables are to be scanned before the next call.
-    pub fn scans(&self) -> impl Iterator<Item = &str> {
-        self.scans.iter().map(String::as_str)
-    }
-
-    /// The state to go on with at `now_ns`. A clock that runs backwards means another boot: all but what was learned is void.
-    fn at(self, now_ns: u64) -> Self {
-        let kept = if now_ns < self.at_ns { Self::with(self.learned) } else { self };
-        Self { at_ns: now_ns, ..kept }
-    }
-}
-
 impl Group {
     /// What returns touched is not known any more.
     fn forget(&mut self) {
@@ -213,27 +170,57 @@ impl Group {
         let since_ns = self.left_ns.max(self.written_ns.unwrap_or(0));
         self.scan.as_ref().filter(|scan| scan.at_ns >= since_ns && self.out.is_none())
     }
+}
 
-    /// Its hot set was written out for nothing: it came back at once.
-    pub(crate) fn regret(&mut self, retry_after_s: u64, now_ns: u64) {
-        let left_alone_s = retry_after_s.saturating_mul(1 << self.regrets.min(8)).min(LEFT_ALONE_MAX_S);
-        self.regrets = self.regrets.saturating_add(1);
-        self.hot_left_alone_until_ns = Some(now_ns.saturating_add(left_alone_s.saturating_mul(S_NS)));
+/// The engine.
+#[derive(Debug)]
+pub struct Mars;
+
+impl Engine for Mars {
+    const NAME: &'static str = NAME;
+    type Config = Config;
+    type State = State;
+    type Learned = Learned;
+    type Measured = ();
+
+    fn decide(config: &Config, state: State, observed: &Observed<'_>) -> Decision<State> {
+        match config.mode {
+            Mode::Adaptive => adaptive::decide(config, state, observed),
+            Mode::Paper => paper::decide(config, state, observed),
+        }
     }
-}
 
-/// Decides. Same inputs, same decision.
-#[must_use]
-pub fn decide(config: &Config, state: &State, observed: &Observed<'_>) -> Decision<State> {
-    go_on(config, state.clone(), observed)
-}
+    fn uses(_config: &Config) -> Uses {
+        Uses { activities: true, memory: true, returns: true, worker: true, keeper: true, ..Uses::default() }
+    }
 
-/// The same for a caller that needs the former state no longer: hot sets and scans are not copied.
-#[must_use]
-pub fn go_on(config: &Config, state: State, observed: &Observed<'_>) -> Decision<State> {
-    match config.mode {
-        Mode::Adaptive => adaptive::decide(config, state, observed),
-        Mode::Paper => paper::decide(config, state, observed),
+    fn begin(_config: &Config, learned: Learned) -> State {
+        State { learned, ..State::default() }
+    }
+
+    fn learned(state: &mut State) -> Option<&mut Learned> {
+        Some(&mut state.learned)
+    }
+
+    fn forgotten(state: &mut State, app: Option<&str>) {
+        let groups = state.groups.values_mut();
+        groups.filter(|group| app.is_none_or(|app| group.id == app)).for_each(Group::forget);
+    }
+
+    fn show(config: &Config, state: &State, topic: Topic<'_>) -> Option<Shown> {
+        match topic {
+            Topic::Pages(observed) => Some(Shown::Pages(survey::survey(config, state, observed))),
+            Topic::Totals => {
+                let budget = &state.learned.budget;
+                let left_bytes = (config.wear_mib_per_day > 0).then(|| budget.left_bytes());
+                Some(Shown::SwapWrites(SwapWrites { written_bytes: budget.written_bytes, left_bytes }))
+            }
+            _ => None,
+        }
+    }
+
+    fn frozen(state: &mut State) -> Option<&mut BTreeMap<String, u64>> {
+        Some(&mut state.frozen)
     }
 }
 

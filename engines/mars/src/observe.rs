@@ -11,7 +11,7 @@ use brisk_core::pages::Touched;
 
 use crate::config::Config;
 use crate::window::Window;
-use crate::{Group, Out, S_NS, Scan, State, live};
+use crate::{Group, LEFT_ALONE_MAX_S, Out, S_NS, Scan, State, live};
 
 /// What was refused is not tried again for this time.
 const REFUSED_NS: u64 = 600 * S_NS;
@@ -88,7 +88,6 @@ fn take_event(config: &Config, next: &mut State, event: &Event) {
             end(next, group, at_ns);
         }
         EventKind::Scanned { group, pages } => {
-            next.scans.remove(group);
             let Some(of) = next.groups.get_mut(group) else { return };
             live::meet(&mut of.live, pages, next.learned.app(&of.id));
             of.scan = Some(Scan { at_ns, pages: pages.clone() });
@@ -119,7 +118,7 @@ fn begin(config: &Config, next: &mut State, group: &str, at_ns: u64) {
         }
         (of.settles, of.laying_out) = (None, false);
         if of.hot_out_ns.is_some_and(|out_ns| at_ns.saturating_sub(out_ns) < REGRET_NS) {
-            of.regret(config.retry_after_s, at_ns);
+            of.regrets.begin(at_ns, config.retry_after_s, LEFT_ALONE_MAX_S);
         }
     }
     let goes_on = next.window.as_ref().is_some_and(|window| window.group == group);

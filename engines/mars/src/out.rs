@@ -340,5 +340,5 @@ fn may_lose(config: &Config, group: &Group, known: Option<&AppMemory>, one: &Can
     let grace_ns = config.grace_s.saturating_mul(HOT_GRACE_TIMES).saturating_mul(S_NS);
     known.and_then(|known| known.lost).is_some_and(|lost| lost >= LOST_MIN)
         && now_ns.saturating_sub(one.left_ns) >= grace_ns
-        && group.hot_left_alone_until_ns.is_none_or(|until_ns| now_ns >= until_ns)
+        && !group.regrets.is_on(now_ns)
 }

@@ -16,13 +16,14 @@
 //! Measured: reading all of an app loses to the kernel's own swapping on apps whose returns touch a tenth.
 
 use brisk_core::action::Once;
-use brisk_core::decision::{Decision, Objective, Observed, Request};
+use brisk_core::decision::{Decision, Needs, Objective, Observed, Request};
 use brisk_core::knob::{Knob, VmSetting};
 use brisk_core::reason::Reason;
+use brisk_kit::check::share_bytes;
 
 use crate::adaptive::{close, look_after_ns, thaw};
 use crate::apps::{self, Candidate};
-use crate::config::{Config, share_bytes};
+use crate::config::Config;
 use crate::out::{Part, Parts, Round};
 use crate::pressure::{self, Need};
 use crate::{Group, State, back, observe, window};
@@ -32,9 +33,8 @@ const MIN_FREE_KIB: (u64, u64) = (128, 262_144);
 
 pub(crate) fn decide(config: &Config, state: State, observed: &Observed<'_>) -> Decision<State> {
     let now_ns = observed.now.at_ns;
-    let mut next = state.at(now_ns);
+    let mut next = State { at_ns: now_ns, ..state };
     observe::take(config, &mut next, observed);
-    next.scans.clear();
     close(config, &mut next);
     let all = apps::all(config, &next, observed);
     let memory = &observed.now.memory;
@@ -66,8 +66,9 @@ pub(crate) fn decide(config: &Config, state: State, observed: &Observed<'_>) -> 
             write_all(&mut round);
         }
     }
-    next.look_ns = Some(now_ns.saturating_add(look_after_ns(&next, short_bytes > 0)));
-    Decision { state: next, requests, notes }
+    let next_look_ns = Some(now_ns.saturating_add(look_after_ns(&next, short_bytes > 0)));
+    let needs = Needs { scans: std::mem::take(&mut next.scans), ..Needs::default() };
+    Decision { state: next, requests, notes, next_look_ns, needs }
 }
 
 /// The largest swap-in of all background apps: what each has in swap by its last scan.

@@ -15,8 +15,9 @@ use brisk_core::decision::Observed;
 use brisk_core::event::EventKind;
 use brisk_core::reason::Reason;
 use brisk_core::snapshot::MemoryLevels;
+use brisk_kit::check::share_bytes;
 
-use crate::config::{Config, share_bytes};
+use crate::config::Config;
 use crate::{State, back};
 
 /// Likely returns: those to the apps that were in front last.

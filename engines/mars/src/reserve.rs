@@ -14,6 +14,8 @@
 
 use brisk_core::decision::{Objective, Request};
 use brisk_core::knob::{Knob, VmSetting};
+use brisk_kit::BackOff;
+use brisk_kit::check::share_bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
@@ -34,17 +36,15 @@ const FACTOR_MAX: u64 = 3000;
 pub struct Reserve {
     /// Since when; `None` while nothing is.
     pub since_ns: Option<u64>,
-    /// Times that it was given up.
-    pub given_up: u32,
-    /// Nothing is reserved until then.
-    pub left_alone_until_ns: Option<u64>,
+    /// It was given up: nothing is reserved as long as this is on.
+    pub given_up: BackOff,
 }
 
 /// What returns need that will have to read their hot sets: the largest of the likely ones.
 fn wanted_bytes(config: &Config, next: &State, total_bytes: u64) -> u64 {
     let loses = |id: &str| next.learned.app(id).filter(|known| known.lost.is_some_and(|lost| lost >= LOST_MIN));
     let needs = pressure::likely(next).into_iter().filter_map(loses).map(back::need_bytes);
-    let most_bytes = crate::config::share_bytes(total_bytes, config.reserve_max_percent);
+    let most_bytes = share_bytes(total_bytes, config.reserve_max_percent);
     needs.max().unwrap_or(0).min(most_bytes)
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn request(config: &Config, next: &mut State, need: &Need, total_byte
     let now_ns = next.at_ns;
     let wanted_bytes = wanted_bytes(config, next, total_bytes);
     let factor = (wanted_bytes.saturating_mul(20_000 / 3) / total_bytes.max(1)).min(FACTOR_MAX);
-    let is_left_alone = next.reserve.left_alone_until_ns.is_some_and(|until_ns| now_ns < until_ns);
+    let is_left_alone = next.reserve.given_up.is_on(now_ns);
     let is_wanted = factor > FACTOR_MIN && !is_left_alone && !next.refused.contains(&knob);
     let lasts = next.reserve.since_ns.is_some() && need.available_bytes < wanted_bytes.saturating_mul(2);
     if !config.page_out || !is_wanted || !(lasts || need.available_bytes < wanted_bytes) {
@@ -63,12 +63,8 @@ pub(crate) fn request(config: &Config, next: &mut State, need: &Need, total_byte
     }
     let since_ns = *next.reserve.since_ns.get_or_insert(now_ns);
     if need.stalls && now_ns.saturating_sub(since_ns) >= STALLS_AFTER_NS {
-        let left_alone_s = config.retry_after_s.saturating_mul(1 << next.reserve.given_up.min(8)).min(LEFT_ALONE_MAX_S);
-        next.reserve = Reserve {
-            since_ns: None,
-            given_up: next.reserve.given_up.saturating_add(1),
-            left_alone_until_ns: Some(now_ns.saturating_add(left_alone_s.saturating_mul(S_NS))),
-        };
+        next.reserve.since_ns = None;
+        next.reserve.given_up.begin(now_ns, config.retry_after_s, LEFT_ALONE_MAX_S);
         return None;
     }
     let mib = wanted_bytes as f64 / f64::from(1 << 20);

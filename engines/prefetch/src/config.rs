@@ -1,18 +1,8 @@
 //! Configuration of this engine.
 
+pub use brisk_kit::Mode;
+use brisk_kit::{Invalid, Section, check};
 use serde::{Deserialize, Serialize};
-
-/// How the engine works.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    /// By what launches use, in the order of the device, within limits, and only for apps that gain by it.
-    #[default]
-    Adaptive,
-    /// As FAST (Joo et al., "FAST: Quick Application Launch on Solid-State Drives", FAST '11): all that the last launch had in memory, by
-    /// one thread, for each launch.
-    Paper,
-}
 
 /// Speeds of the device that has the apps, as `brisk tune` measures them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -35,7 +25,9 @@ impl Default for Flash {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// How it works.
+    /// Adaptive: by what launches use, in the order of the device, within limits, and only for apps that gain by it. Paper: as FAST (Joo et
+    /// al., "FAST: Quick Application Launch on Solid-State Drives", FAST '11): all that the last launch had in memory, by one thread, for
+    /// each launch.
     pub mode: Mode,
     /// Adaptive: whether the read-ahead of the kernel is off during the first launch of an app, so that exactly the pages that the app asks
     /// for are learned. That launch takes longer.
@@ -84,88 +76,30 @@ impl Default for Config {
     }
 }
 
-/// A value that cannot be used.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum Invalid {
-    /// No share of a whole.
-    #[error("{key} = {value} is not a share: write a number from 0 to 100")]
-    Percent {
-        /// The key.
-        key: &'static str,
-        /// Its value.
-        value: f64,
-    },
-    /// Too few or too many.
-    #[error("{key} = {value}: write a number from {min} to {max}")]
-    Range {
-        /// The key.
-        key: &'static str,
-        /// Its value.
-        value: u64,
-        /// The least.
-        min: u64,
-        /// The most.
-        max: u64,
-    },
-    /// No speed.
-    #[error("flash.{key} = {value}: write a number above 0, as `brisk tune` measures it")]
-    Speed {
-        /// The key.
-        key: &'static str,
-        /// Its value.
-        value: f64,
-    },
-    /// No directory.
-    #[error("private has '{0}': write directories from the root, such as /home")]
-    Private(String),
-    /// No priority.
-    #[error("priority = '{0}': write realtime or best-effort with a level from 0 to 7, or idle")]
-    Priority(String),
-}
-
-impl Config {
-    /// Whether all values can be used.
-    ///
-    /// # Errors
-    /// The first that cannot.
-    pub fn check(&self) -> Result<(), Invalid> {
-        let shares = [
+impl Section for Config {
+    fn check(&self) -> Result<(), Invalid> {
+        check::shares(&[
             ("use_min_percent", self.use_min_percent),
             ("memory_max_percent", self.memory_max_percent),
             ("gain_min_percent", self.gain_min_percent),
-        ];
-        if let Some((key, value)) = shares.into_iter().find(|(_, value)| !(0.0..=100.0).contains(value)) {
-            return Err(Invalid::Percent { key, value });
-        }
-        let numbers = [
+        ])?;
+        check::ranges(&[
             ("streams", u64::from(self.streams), 1, 16),
             ("window_mib", self.window_mib, 1, 1 << 20),
-            ("prove_every", u64::from(self.prove_every), 2, 1_000),
             ("leave_alone_days", u64::from(self.leave_alone_days), 1, 3_650),
-        ];
-        let is_bad = |(key, value, min, max): &(&str, u64, u64, u64)| {
-            !(min..=max).contains(&value) && (*key, *value) != ("prove_every", 0)
-        };
-        if let Some((key, value, min, max)) = numbers.into_iter().find(is_bad) {
-            return Err(Invalid::Range { key, value, min, max });
+        ])?;
+        if self.prove_every != 0 {
+            check::ranges(&[("prove_every", self.prove_every, 2, 1_000)])?;
         }
-        let speeds = [("random_read_us", self.flash.random_read_us), ("read_mib_per_s", self.flash.read_mib_per_s)];
-        if let Some((key, value)) = speeds.into_iter().find(|(_, value)| !(value.is_finite() && *value > 0.0)) {
-            return Err(Invalid::Speed { key, value });
-        }
-        if let Some(dir) = self.private.iter().find(|dir| !dir.starts_with('/')) {
-            return Err(Invalid::Private(dir.clone()));
-        }
-        if is_priority(&self.priority) { Ok(()) } else { Err(Invalid::Priority(self.priority.clone())) }
-    }
-
-    /// Whether a file of this path is not learned.
-    #[must_use]
-    pub fn is_private(&self, path: &str) -> bool {
-        self.private.iter().any(|dir| {
-            let dir = dir.trim_end_matches('/');
-            path.strip_prefix(dir).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        })
+        check::speeds(&[
+            ("flash.random_read_us", self.flash.random_read_us),
+            ("flash.read_mib_per_s", self.flash.read_mib_per_s),
+        ])?;
+        self.private.iter().try_for_each(|dir| {
+            Invalid::unless(dir.starts_with('/'), "private", dir, "directories from the root, such as /home")
+        })?;
+        let classes = "realtime or best-effort with a level from 0 to 7, or idle";
+        Invalid::unless(is_priority(&self.priority), "priority", &self.priority, classes)
     }
 }
 
@@ -185,32 +119,16 @@ mod tests {
 
     #[test]
     fn defaults_can_be_used_and_other_values_are_checked() {
-        assert_eq!(Config::default().check(), Ok(()));
-        assert_eq!(toml::from_str::<Config>("").expect("empty is the default"), Config::default());
-        let complaint = |text: &str| toml::from_str::<Config>(text).expect("TOML").check().expect_err(text).to_string();
-        assert!(complaint("use_min_percent = 101").starts_with("use_min_percent = 101 is not a share"));
+        check::assert_defaults_hold::<Config>();
+        let complaint = check::complaint::<Config>;
+        assert!(complaint("use_min_percent = 101").starts_with("use_min_percent = 101: write a number from 0 to 100"));
         assert_eq!(complaint("streams = 0"), "streams = 0: write a number from 1 to 16");
         assert_eq!(Config { prove_every: 0, ..Config::default() }.check(), Ok(()));
         assert_eq!(complaint("prove_every = 1"), "prove_every = 1: write a number from 2 to 1000");
         assert!(complaint("flash = { read_mib_per_s = nan }").contains("flash.read_mib_per_s"));
-        assert!(complaint("private = [\"home\"]").starts_with("private has 'home'"));
+        assert!(complaint("private = [\"home\"]").starts_with("private = home"));
         for bad in ["", "best-effort", "best-effort 8", "realtime x", "idle 1"] {
             assert!(complaint(&format!("priority = \"{bad}\"")).starts_with("priority = "), "{bad}");
         }
-        assert!(toml::from_str::<Config>("stream = 1").is_err(), "unknown keys are refused");
-    }
-
-    #[test]
-    fn files_of_people_are_private_and_those_of_packages_are_not() {
-        let config = Config::default();
-        for path in ["/home/a/x", "/home", "/root/.x", "/tmp/y", "/media/card/z"] {
-            assert!(config.is_private(path), "{path}");
-        }
-        for path in ["/usr/lib/x.so", "/homes/x", "/opt/app/bin", "/var/lib/flatpak/x"] {
-            assert!(!config.is_private(path), "{path}");
-        }
-        let own = Config { private: vec!["/srv/".to_owned()], ..Config::default() };
-        assert!(own.is_private("/srv/x") && !own.is_private("/home/x"));
-        assert!(Config { private: vec!["/".to_owned()], ..Config::default() }.is_private("/usr/bin/x"));
     }
 }

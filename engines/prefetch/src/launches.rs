@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use brisk_core::action::Once;
 use brisk_core::app::Role;
-use brisk_core::decision::{Decision, Objective, Observed, Request};
+use brisk_core::decision::{Decision, Needs, Objective, Observed, Request};
 use brisk_core::event::{Event, EventKind};
 use brisk_core::knob::{Knob, QueueSetting};
 use brisk_core::launch::{LaunchFiles, Piece, PrefetchFile};
@@ -107,8 +107,10 @@ pub(crate) fn decide(config: &Config, mut next: State, observed: &Observed<'_>) 
     }
     requests.extend(read_ahead_off(config, &next, observed));
     let is_busy = next.launches.values().any(|launch| launch.ended_ns.is_none() && launch.reads_on());
-    next.look_ns = is_busy.then(|| now_ns.saturating_add(LOOK_NS));
-    Decision { state: next, requests, notes }
+    let next_look_ns = is_busy.then(|| now_ns.saturating_add(LOOK_NS));
+    let learned = next.launches.iter().filter(|(_, launch)| launch.learns).map(|(group, _)| group.clone());
+    let needs = Needs { opens: learned.collect(), launch_files: next.reads.clone(), ..Needs::default() };
+    Decision { state: next, requests, notes, next_look_ns, needs }
 }
 
 fn take(

@@ -7,21 +7,18 @@
 //! Bounds: 200 apps; 64 KiB of text an app and 3 MiB in all. An app that exceeds its share gets coarser ranges, then loses the files of
 //! which it uses least; beyond the sum, the app that was launched longest ago is forgotten.
 //!
-//! Properties: `what_is_kept_is_read_back`; `the_text_of_an_app_stays_within_its_bound`; `another_version_of_a_file_is_learned_anew`;
+//! Properties: `what_is_kept_is_read_back_and_forgotten_on_request`; `the_text_of_an_app_stays_within_its_bound`; `another_version_of_a_file_is_learned_anew`;
 //! `a_file_is_shared_by_the_apps_that_use_it`; `private_files_are_not_learned`.
 
-use std::collections::BTreeMap;
-
-use brisk_core::launch::{FileVersion, LaunchFiles, PrefetchFile, UsedFile};
+use brisk_core::launch::{FileVersion, LaunchFiles, PrefetchFile, UsedFile, is_private};
 use brisk_core::pages::{MappedFile, PageRange};
-use serde::{Deserialize, Deserializer, Serialize, de};
+use brisk_kit::{Apps, Version};
+use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
 use crate::history::{LAUNCHES_MAX, Spans, common_pages};
 use crate::proof::Proof;
 
-/// Form of the text.
-const VERSION: u32 = 3;
 /// Apps that are kept.
 pub const APPS_MAX: usize = 200;
 /// Text of one app.
@@ -132,8 +129,6 @@ impl Tally {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AppLaunches {
-    /// Number of its last launch among all.
-    last: u64,
     /// Its launches so far.
     pub launches: u64,
     /// Launches that were learned.
@@ -164,7 +159,7 @@ impl AppLaunches {
     fn learn(&mut self, config: &Config, used: &LaunchFiles, how: How) -> bool {
         let mut before = std::mem::take(&mut self.files);
         let (mut has_changed, mut outside_pages, mut all_pages) = (false, 0, 0);
-        for one in used.files.iter().filter(|one| !config.is_private(&one.file.path)) {
+        for one in used.files.iter().filter(|one| !is_private(&one.file.path, &config.private)) {
             let known = before.iter().position(|known| known.file.path == one.file.path);
             let mut file = match known.map(|at| before.swap_remove(at)) {
                 Some(known) if known.is(one) => known,
@@ -240,29 +235,19 @@ impl AppLaunches {
 }
 
 /// What is learned.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Learned {
     /// First, so that a later form is refused for its version, not for what it has.
-    #[serde(deserialize_with = "this_version")]
-    version: u32,
+    version: Version<1>,
     /// Draws which launches go without.
     seed: u64,
-    /// Number of launches so far.
-    launches: u64,
-    /// Apps by id.
-    apps: BTreeMap<String, AppLaunches>,
+    /// Apps by their launches.
+    apps: Apps<AppLaunches>,
 }
 
-impl Default for Learned {
-    fn default() -> Self {
-        Self { version: VERSION, seed: 0, launches: 0, apps: BTreeMap::new() }
-    }
-}
-
-fn this_version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    match u32::deserialize(deserializer)? {
-        VERSION => Ok(VERSION),
-        other => Err(de::Error::custom(format!("it is of version {other}, and this brisk reads version {VERSION}"))),
+impl brisk_kit::Learned for Learned {
+    fn forget(&mut self, app: Option<&str>) -> bool {
+        self.apps.forget(app)
     }
 }
 
@@ -275,17 +260,16 @@ impl Learned {
 
     /// All apps, by id.
     pub fn apps(&self) -> impl Iterator<Item = (&str, &AppLaunches)> {
-        self.apps.iter().map(|(id, app)| (id.as_str(), app))
+        self.apps.iter()
     }
 
     /// The app is launched: what is known of it, to change, and its seed. `drawn` makes the seed where there is none.
     pub fn launched(&mut self, id: &str, drawn: u64) -> (&mut AppLaunches, u64) {
-        if self.launches == 0 {
+        if self.apps.uses() == 0 {
             self.seed = drawn;
         }
-        self.launches = self.launches.saturating_add(1);
-        let app = self.apps.entry(id.to_owned()).or_default();
-        (app.last, app.launches) = (self.launches, app.launches.saturating_add(1));
+        let app = self.apps.used(id, AppLaunches::default);
+        app.launches = app.launches.saturating_add(1);
         // FNV-1a: apps draw independently of each other.
         let hash = id
             .bytes()
@@ -300,8 +284,8 @@ impl Learned {
 
     /// Takes in what a launch of an app used. Says whether files were changed since the last one.
     pub fn learn(&mut self, config: &Config, id: &str, used: &LaunchFiles, how: How) -> bool {
-        let has_changed = self.apps.entry(id.to_owned()).or_default().learn(config, used, how);
-        self.bound();
+        let has_changed = self.apps.used(id, AppLaunches::default).learn(config, used, how);
+        self.apps.bound(APPS_MAX, AppLaunches::text_bytes, ALL_BYTES_MAX);
         has_changed
     }
 
@@ -310,26 +294,7 @@ impl Learned {
     pub fn sharers(&self, file: &MappedFile) -> usize {
         let has =
             |app: &&AppLaunches| app.files.binary_search_by(|known| known.file.path.as_str().cmp(&file.path)).is_ok();
-        self.apps.values().filter(has).count()
-    }
-
-    fn bound(&mut self) {
-        let mut bytes: usize = self.apps.values().map(AppLaunches::text_bytes).sum();
-        while self.apps.len() > 1 && (self.apps.len() > APPS_MAX || bytes > ALL_BYTES_MAX) {
-            let oldest = self.apps.iter().min_by_key(|(_, app)| app.last).map(|(id, _)| id.clone());
-            let Some(app) = oldest.and_then(|id| self.apps.remove(&id)) else { break };
-            bytes -= app.text_bytes();
-        }
-    }
-
-    /// Forgets an app. Says whether anything was known.
-    pub fn forget(&mut self, id: &str) -> bool {
-        self.apps.remove(id).is_some()
-    }
-
-    /// Forgets all apps. Says whether anything was known.
-    pub fn forget_all(&mut self) -> bool {
-        !std::mem::take(&mut self.apps).is_empty()
+        self.apps.iter().filter(|(_, app)| has(app)).count()
     }
 }
 
@@ -345,6 +310,8 @@ pub(crate) fn used_bytes(asked: &[(String, Vec<PageRange>)], used: &LaunchFiles)
 
 #[cfg(test)]
 mod tests {
+    use brisk_kit::learned::assert_keeps;
+
     use brisk_core::launch::PlacedRange;
 
     use super::*;
@@ -379,23 +346,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_read_back() {
-        let mut learned = Learned::default();
-        learned.launched("a", 77);
-        learned.learn(&Config::default(), "a", &files(vec![file("/usr/bin/a", 3, &[(0, 4), (9, 1)])]), EXACT);
-        let again: Learned = serde_json::from_str(&text(&learned)).expect("the same");
-        assert_eq!(again, learned);
-        let app = again.app("a").expect("known");
-        assert_eq!((app.launches, app.learned, app.exact, app.files[0].spans.pages()), (1, 1, true, 5));
-        assert_eq!(app.files[0].spans.spans()[1].physical_page, Some((3 << 18) + 9));
-    }
-
-    #[test]
-    fn a_text_of_another_version_or_a_damaged_one_is_refused() {
-        let learned = text(&Learned::default());
-        let why = |text: &str| serde_json::from_str::<Learned>(text).expect_err("unusable").to_string();
-        assert!(why(&learned.replacen("\"version\":3", "\"version\":4", 1)).starts_with("it is of version 4"));
-        assert!(why(&learned[..learned.len() / 2]).starts_with("EOF"));
+    fn what_is_kept_is_read_back_and_forgotten_on_request() {
+        let (config, mut learned) = (Config::default(), Learned::default());
+        let ranges = scattered(300);
+        for app in ["a", "org.secret.App", "a"] {
+            learned.launched(app, 77);
+            learned.learn(
+                &config,
+                app,
+                &files(vec![file("/usr/bin/a", 3, &ranges), file("/usr/lib/b", 4, &[])]),
+                EXACT,
+            );
+        }
+        learned.known_mut("a").expect("known").tally.asked_bytes = 5;
+        assert_keeps(&learned, "org.secret.App");
+        assert_eq!(learned.known_mut("a").map(|app| app.files.len()), Some(1));
     }
 
     #[test]
@@ -523,13 +488,5 @@ mod tests {
         let both = vec![file("/home/me/secret.so", 7, &[(0, 1)]), file("/usr/bin/a", 3, &[(0, 1)])];
         learned.learn(&Config::default(), "a", &files(both), EXACT);
         assert!(!text(&learned).contains("secret") && text(&learned).contains("/usr/bin/a"));
-    }
-
-    #[test]
-    fn a_forgotten_app_is_nowhere_in_the_text() {
-        let mut learned = Learned::default();
-        learned.launched("org.secret.App", 1);
-        assert!(text(&learned).contains("secret") && learned.forget("org.secret.App"));
-        assert!(!text(&learned).contains("secret") && !learned.forget("org.secret.App") && !learned.forget_all());
     }
 }

@@ -8,9 +8,9 @@
 //!   (a level, `queue/DEVICE/read_ahead_kb`), so that what is mapped is what was used.
 //! - [`plan`]: what is read, in which order, and how much of it at once.
 //! - [`proof`]: whether it pays; an app for which it does not is left alone.
-//! - `launches`: launches that go on, from event to request; [`survey()`]: what is known, for people.
+//! - `launches`: launches that go on, from event to request; `survey`: what is known, for people.
 //!
-//! Pure: what is observed comes in, a decision goes out. What a launch used is read by the caller for the groups that [`State::reads`] names,
+//! Pure: what is observed comes in, a decision goes out. What a launch used is read by the caller for the groups that `Needs::launch_files` names,
 //! and told by `LaunchUsed`.
 //!
 //! Reading ahead ends when the launch has ended, the app has gone, memory is short (available below a twentieth, or tasks stalled on it), or
@@ -21,7 +21,7 @@
 //! - `an_unknown_app_is_learned_exactly_and_its_next_launch_is_read_ahead`;
 //! - `an_app_for_which_it_does_not_pay_is_left_alone`;
 //! - `what_is_read_ahead_ends_with_the_launch`; `reading_ahead_ends_when_memory_is_short_or_the_app_diverges`;
-//! - `windows_follow_each_other`; `nothing_of_a_launch_lasts`; `a_clock_that_runs_backwards_voids_all_but_what_was_learned`.
+//! - `windows_follow_each_other`; `nothing_of_a_launch_lasts`.
 
 mod config;
 pub mod history;
@@ -33,13 +33,14 @@ mod survey;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use brisk_core::decision::{Decision, Observed};
+use brisk_core::decision::{Decision, Observed, Uses};
+use brisk_core::survey::{Shown, Topic};
+use brisk_kit::Engine;
 use serde::{Deserialize, Serialize};
 
-pub use config::{Config, Flash, Invalid, Mode};
+pub use config::{Config, Flash, Mode};
 pub use launches::Launch;
 use learned::Learned;
-pub use survey::{AppSurvey, Survey, survey};
 
 /// Name of this engine in configurations and records.
 pub const NAME: &str = "prefetch";
@@ -48,10 +49,6 @@ pub const NAME: &str = "prefetch";
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct State {
-    /// When it was made, CLOCK_MONOTONIC.
-    pub at_ns: u64,
-    /// Latest time of the next call.
-    pub look_ns: Option<u64>,
     /// What is worth keeping over restarts.
     pub learned: Learned,
     /// Launches that go on, or whose files are to be read, by group.
@@ -60,58 +57,44 @@ pub struct State {
     pub reads: BTreeSet<String>,
 }
 
-impl State {
-    /// A state that begins with what was learned before.
-    #[must_use]
-    pub fn with(learned: Learned) -> Self {
-        Self { learned, ..Self::default() }
+/// The engine.
+#[derive(Debug)]
+pub struct Prefetch;
+
+impl Engine for Prefetch {
+    const NAME: &'static str = NAME;
+    type Config = Config;
+    type State = State;
+    type Learned = Learned;
+    type Measured = ();
+
+    fn decide(config: &Config, state: State, observed: &Observed<'_>) -> Decision<State> {
+        launches::decide(config, state, observed)
     }
 
-    /// Forgets what was learned of an app. Says whether anything was known.
-    pub fn forget(&mut self, app: &str) -> bool {
-        self.launches.retain(|_, launch| launch.id != app);
-        self.learned.forget(app)
+    fn uses(config: &Config) -> Uses {
+        Uses { memory: true, worker: true, private: config.private.clone(), ..Uses::default() }
     }
 
-    /// Forgets all apps. Says whether anything was known.
-    pub fn forget_all(&mut self) -> bool {
-        self.launches.clear();
-        self.learned.forget_all()
+    fn begin(_config: &Config, learned: Learned) -> State {
+        State { learned, ..State::default() }
     }
 
-    /// Latest time of the next call, CLOCK_MONOTONIC.
-    #[must_use]
-    pub fn next_look_ns(&self) -> Option<u64> {
-        self.look_ns
+    fn learned(state: &mut State) -> Option<&mut Learned> {
+        Some(&mut state.learned)
     }
 
-    /// Groups of which the files that the launch used are to be read before the next call.
-    pub fn reads(&self) -> impl Iterator<Item = &str> {
-        self.reads.iter().map(String::as_str)
+    fn forgotten(state: &mut State, app: Option<&str>) {
+        state.launches.retain(|_, launch| app.is_some_and(|app| launch.id != app));
     }
 
-    /// Groups that are being launched and of which it is learned what they use: their opens are to be watched.
-    pub fn watches(&self) -> impl Iterator<Item = &str> {
-        self.launches.iter().filter(|(_, launch)| launch.learns).map(|(group, _)| group.as_str())
+    fn show(config: &Config, state: &State, topic: Topic<'_>) -> Option<Shown> {
+        match topic {
+            Topic::Launches => Some(Shown::Launches(survey::launches(config, &state.learned))),
+            Topic::Totals => Some(Shown::Prefetched(survey::totals(&state.learned))),
+            _ => None,
+        }
     }
-
-    /// The state to go on with at `now_ns`. A clock that runs backwards means another boot: all but what was learned is void.
-    fn at(self, now_ns: u64) -> Self {
-        let kept = if now_ns < self.at_ns { Self::with(self.learned) } else { self };
-        Self { at_ns: now_ns, ..kept }
-    }
-}
-
-/// Decides. Same inputs, same decision.
-#[must_use]
-pub fn decide(config: &Config, state: &State, observed: &Observed<'_>) -> Decision<State> {
-    go_on(config, state.clone(), observed)
-}
-
-/// The same for a caller that needs the former state no longer: what is learned is not copied.
-#[must_use]
-pub fn go_on(config: &Config, state: State, observed: &Observed<'_>) -> Decision<State> {
-    launches::decide(config, state.at(observed.now.at_ns), observed)
 }
 
 #[cfg(test)]

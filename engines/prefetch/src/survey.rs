@@ -1,76 +1,45 @@
 //! What is known of the launches of apps, for people.
 
-use serde::{Deserialize, Serialize};
+use brisk_core::survey::{AppLaunches, Prefetched};
 
-use crate::State;
 use crate::config::Config;
-use crate::learned::{AppLaunches, Learned, Tally};
+use crate::learned::{self, Learned};
 use crate::plan;
-use crate::proof::{Ratio, Verdict};
+use crate::proof::Verdict;
 
 /// Size of a page of the survey: sizes are estimates for people.
 const PAGE_BYTES: u64 = 4096;
 
-/// One app.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct AppSurvey {
-    /// Its id.
-    pub id: String,
-    /// Its launches so far, and those of them that were learned.
-    pub launches: u64,
-    /// Launches that were learned.
-    pub learned: u64,
-    /// Whether the pages that it uses are known exactly.
-    pub exact: bool,
-    /// Files that its next launch is expected to use.
-    pub files: u64,
-    /// What is read ahead of its next launch, where memory is not short.
-    pub planned_bytes: u64,
-    /// What of that is of files that other apps use as well.
-    pub shared_bytes: u64,
-    /// Whether it pays.
-    pub verdict: Verdict,
-    /// Launches with reading ahead, and without, that are compared.
-    pub compared_launches: (u64, u64),
-    /// Wait for storage with reading ahead as a multiple of that without; `None` with fewer than two launches of each.
-    pub wait_ratio: Option<Ratio>,
-    /// What was read ahead so far.
-    pub tally: Tally,
+/// What is known of each app, by id.
+pub(crate) fn launches(config: &Config, learned: &Learned) -> Vec<AppLaunches> {
+    learned.apps().map(|(id, app)| of_app(config, learned, id, app)).collect()
 }
 
-/// All apps.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Survey {
-    /// The apps, by id.
-    pub apps: Vec<AppSurvey>,
+/// What was read ahead of launches, and what they used of it.
+pub(crate) fn totals(learned: &Learned) -> Prefetched {
+    learned.apps().fold(Prefetched::default(), |sum, (_, app)| Prefetched {
+        apps: sum.apps + 1,
+        gaining_apps: sum.gaining_apps + u64::from(app.proof.verdict == Verdict::Gains),
+        left_alone_apps: sum.left_alone_apps + u64::from(matches!(app.proof.verdict, Verdict::LeftAlone { .. })),
+        launches: sum.launches.saturating_add(app.tally.launches),
+        asked_bytes: sum.asked_bytes.saturating_add(app.tally.asked_bytes),
+        read_bytes: sum.read_bytes.saturating_add(app.tally.read_bytes),
+        used_bytes: sum.used_bytes.saturating_add(app.tally.used_bytes),
+    })
 }
 
-impl Survey {
-    /// Sum of what was read ahead.
-    #[must_use]
-    pub fn tally(&self) -> Tally {
-        self.apps.iter().map(|app| app.tally).fold(Tally::default(), |sum, one| Tally {
-            launches: sum.launches.saturating_add(one.launches),
-            asked_bytes: sum.asked_bytes.saturating_add(one.asked_bytes),
-            read_bytes: sum.read_bytes.saturating_add(one.read_bytes),
-            used_bytes: sum.used_bytes.saturating_add(one.used_bytes),
-        })
-    }
-}
-
-/// What is known of each app.
-#[must_use]
-pub fn survey(config: &Config, state: &State) -> Survey {
-    let learned = &state.learned;
-    Survey { apps: learned.apps().map(|(id, app)| of_app(config, learned, id, app)).collect() }
-}
-
-fn of_app(config: &Config, learned: &Learned, id: &str, app: &AppLaunches) -> AppSurvey {
+fn of_app(config: &Config, learned: &Learned, id: &str, app: &learned::AppLaunches) -> AppLaunches {
     let plan = plan::plan(config, learned, app, PAGE_BYTES, u64::MAX);
     let of_shared = plan.files.iter().zip(&plan.pages).filter(|(file, _)| learned.sharers(&file.file) > 1);
     let shared_pages: u64 = of_shared.flat_map(|(_, ranges)| ranges).map(|range| range.pages).sum();
     let (with, without) = app.proof.launches();
-    AppSurvey {
+    let (verdict, left_alone_since_unix_ms) = match app.proof.verdict {
+        Verdict::Unknown => ("unknown", None),
+        Verdict::Gains => ("gains", None),
+        Verdict::LeftAlone { since_unix_ms } => ("left_alone", Some(since_unix_ms)),
+    };
+    let ratio = app.proof.ratio();
+    AppLaunches {
         id: id.to_owned(),
         launches: app.launches,
         learned: app.learned,
@@ -78,9 +47,15 @@ fn of_app(config: &Config, learned: &Learned, id: &str, app: &AppLaunches) -> Ap
         files: plan.files.len() as u64,
         planned_bytes: plan.size_bytes,
         shared_bytes: shared_pages * PAGE_BYTES,
-        verdict: app.proof.verdict,
-        compared_launches: (with as u64, without as u64),
-        wait_ratio: app.proof.ratio(),
-        tally: app.tally,
+        verdict: verdict.to_owned(),
+        left_alone_since_unix_ms,
+        launches_with: with as u64,
+        launches_without: without as u64,
+        wait_ratio: ratio.map(|of| of.ratio),
+        wait_ratio_low: ratio.map(|of| of.low),
+        wait_ratio_high: ratio.map(|of| of.high),
+        asked_bytes: app.tally.asked_bytes,
+        read_bytes: app.tally.read_bytes,
+        used_bytes: app.tally.used_bytes,
     }
 }

@@ -1,13 +1,14 @@
 use brisk_core::action::{Action, Once, Setting};
 use brisk_core::app::{Activity, App, Role, Tolerance};
-use brisk_core::decision::{Decision, Observed, Request};
+use brisk_core::decision::Request;
 use brisk_core::device::Device;
 use brisk_core::event::{Event, EventKind};
 use brisk_core::launch::{FileVersion, LaunchFiles, PlacedRange, UsedFile};
 use brisk_core::outcome::Outcome;
 use brisk_core::pages::{MappedFile, PageRange};
-use brisk_core::reason::Reason;
 use brisk_core::snapshot::{AppTotals, MemoryLevels, Snapshot, StallTotals};
+use brisk_kit::Learned as _;
+use brisk_kit::world::plain_app;
 use proptest::prelude::*;
 
 use super::*;
@@ -22,6 +23,7 @@ const GROUP: &str = "app-reader-1.scope";
 struct Machine {
     config: Config,
     state: State,
+    look_ns: Option<u64>,
     now_ns: u64,
     wall_unix_ms: u64,
     available_bytes: u64,
@@ -56,6 +58,7 @@ impl Machine {
         Self {
             config: Config::default(),
             state: State::default(),
+            look_ns: None,
             now_ns: 1_000 * MS_NS,
             wall_unix_ms: 1_795_000_000_000,
             available_bytes: 1_000 * MIB,
@@ -73,16 +76,8 @@ impl Machine {
     }
 
     fn apps(id: &str) -> Vec<App> {
-        vec![App {
-            group: GROUP.to_owned(),
-            id: id.to_owned(),
-            launching: true,
-            tolerance: Tolerance::Interactive,
-            reason: Reason::rule("launching"),
-            offers: Vec::new(),
-            disks: None,
-            activity: Activity { role: Role::App, ..Activity::default() },
-        }]
+        let activity = Activity { role: Role::App, ..Activity::default() };
+        vec![App { launching: true, activity, ..plain_app(GROUP, id, Tolerance::Interactive) }]
     }
 
     fn snapshot(&self) -> Snapshot {
@@ -117,8 +112,9 @@ impl Machine {
             devices: &self.devices,
             apps: &apps,
         };
-        let Decision { state, requests, .. } = decide(&self.config, &self.state, &observed);
-        self.state = state;
+        let Decision { state, requests, next_look_ns, .. } =
+            Prefetch::decide(&self.config, std::mem::take(&mut self.state), &observed);
+        (self.state, self.look_ns) = (state, next_look_ns);
         self.calls.push((now.clone(), events, requests.clone()));
         self.previous = Some(now);
         self.now_ns += 100 * MS_NS;
@@ -155,7 +151,7 @@ impl Machine {
     fn end(&mut self) -> Vec<Request> {
         let requests = self.call(vec![EventKind::LaunchEnded { group: GROUP.to_owned() }]);
         let used = self.used.clone();
-        if self.state.reads().any(|group| group == GROUP) {
+        if self.state.reads.contains(GROUP) {
             self.call(vec![EventKind::LaunchUsed { group: GROUP.to_owned(), files: used }]);
         }
         requests
@@ -267,8 +263,8 @@ fn an_app_that_gains_keeps_most_of_it() {
     assert_eq!(machine.state.learned.app("reader").map(|app| app.proof.verdict), Some(Verdict::Gains));
     let ahead = (0..40).filter(|_| machine.launch(100_000, 300_000) == Some(Course::Ahead)).count();
     assert!((35..40).contains(&ahead), "{ahead}");
-    let of = survey(&machine.config, &machine.state).apps.remove(0);
-    assert!(of.wait_ratio.is_some_and(|of| of.high < 0.5) && of.planned_bytes == 3_000 * 4096, "{of:?}");
+    let of = survey::launches(&machine.config, &machine.state.learned).remove(0);
+    assert!(of.wait_ratio_high.is_some_and(|high| high < 0.5) && of.planned_bytes == 3_000 * 4096, "{of:?}");
 }
 
 #[test]
@@ -308,9 +304,9 @@ fn ahead() -> (Machine, Vec<Request>) {
 #[test]
 fn what_is_read_ahead_ends_with_the_launch() {
     let (mut machine, _) = ahead();
-    assert!(machine.state.next_look_ns().is_some());
+    assert!(machine.look_ns.is_some());
     assert_eq!(ends(&machine.end()), ["launch_ended"]);
-    assert_eq!(machine.state.next_look_ns(), None);
+    assert_eq!(machine.look_ns, None);
     let (mut machine, _) = ahead();
     assert_eq!(ends(&machine.call(vec![EventKind::AppGone { group: GROUP.to_owned() }])), ["app_ended"]);
     let (mut machine, requests) = ahead();
@@ -359,7 +355,7 @@ fn what_was_refused_is_not_tried_again_in_this_launch() {
     let (mut machine, requests) = ahead();
     let Action::Once(once) = requests[0].action.clone() else { panic!("{requests:?}") };
     let later = machine.call(vec![EventKind::Performed { once, outcome: Outcome::Refused { why: "EIO".to_owned() } }]);
-    assert!(later.is_empty() && machine.state.next_look_ns().is_none());
+    assert!(later.is_empty() && machine.look_ns.is_none());
     machine.end();
     assert_eq!(machine.state.learned.app("reader").map(|app| app.tally.asked_bytes), Some(0));
 }
@@ -367,21 +363,15 @@ fn what_was_refused_is_not_tried_again_in_this_launch() {
 #[test]
 fn a_forgotten_app_is_not_read_ahead() {
     let (mut machine, _) = ahead();
-    assert!(machine.state.forget("reader") && !machine.state.forget("reader"));
+    let forget = |machine: &mut Machine, app: Option<&str>| {
+        Prefetch::forgotten(&mut machine.state, app);
+        machine.state.learned.forget(app)
+    };
+    assert!(forget(&mut machine, Some("reader")) && !forget(&mut machine, Some("reader")));
     machine.end();
     machine.begin();
     assert_eq!(machine.course(), Some(Course::Exact));
-    assert!(machine.state.forget_all());
-}
-
-#[test]
-fn a_clock_that_runs_backwards_voids_all_but_what_was_learned() {
-    let (mut machine, _) = ahead();
-    let learned = machine.state.learned.clone();
-    machine.now_ns = 5;
-    machine.previous = None;
-    assert_eq!(machine.call(Vec::new()), []);
-    assert_eq!(machine.state, State { at_ns: 5, ..State::with(learned) });
+    assert!(forget(&mut machine, None));
 }
 
 /// What may happen, in any order.
@@ -430,7 +420,7 @@ proptest! {
         for (now, events, requests) in &machine.calls {
             let apps = Machine::apps("reader");
             let observed = Observed { previous, now, events, devices: &machine.devices, apps: &apps };
-            let decision = go_on(&machine.config, state, &observed);
+            let decision = Prefetch::decide(&machine.config, state, &observed);
             prop_assert_eq!(&decision.requests, requests);
             // A state that was written and read decides alike.
             let text = serde_json::to_string(&decision.state).expect("JSON");
@@ -448,7 +438,7 @@ proptest! {
         machine.call(vec![EventKind::AppGone { group: GROUP.to_owned() }]);
         prop_assert_eq!(machine.call(Vec::new()), []);
         prop_assert!(machine.state.launches.is_empty() && machine.state.reads.is_empty());
-        prop_assert_eq!(machine.state.next_look_ns(), None);
+        prop_assert_eq!(machine.look_ns, None);
     }
 }
 
@@ -471,9 +461,9 @@ proptest! {
             text.truncate(cut);
         }
         if let Ok(learned) = serde_json::from_str::<Learned>(&text) {
-            let mut machine = Machine { state: State::with(learned), ..Machine::new() };
+            let mut machine = Machine { state: Prefetch::begin(&Config::default(), learned), ..Machine::new() };
             (0..4).for_each(|_| { machine.launch(100_000, 300_000); });
-            assert!(survey(&machine.config, &machine.state).apps.len() <= 2);
+            assert!(survey::launches(&machine.config, &machine.state.learned).len() <= 2);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `mode = "adaptive"`: acts while a foreground request is pending, and only then.
 
 use brisk_core::app::{App, Tolerance};
-use brisk_core::decision::{Decision, Objective, Observed};
+use brisk_core::decision::{Decision, Needs, Objective, Observed};
 use brisk_core::device::Device;
 use brisk_core::event::EventKind;
 use brisk_core::reason::Reason;
@@ -32,11 +32,9 @@ struct Sight<'a> {
     left_alone: bool,
 }
 
-pub(crate) fn decide(config: &Config, state: &State, observed: &Observed<'_>) -> Decision<State> {
+pub(crate) fn decide(config: &Config, state: State, observed: &Observed<'_>) -> Decision<State> {
     let now_ns = observed.now.at_ns;
-    // A clock that runs backwards means another boot: times in the state are void.
-    let mut next = if now_ns < state.at_ns { State::default() } else { state.clone() };
-    next.at_ns = now_ns;
+    let mut next = state;
     let happened = |wanted: fn(&EventKind) -> bool| observed.events.iter().any(|event| wanted(&event.kind));
     if happened(|kind| matches!(kind, EventKind::Configured)) {
         next.refused.clear();
@@ -71,7 +69,7 @@ pub(crate) fn decide(config: &Config, state: &State, observed: &Observed<'_>) ->
             notes.push(found.word("device", &device.name));
         }
         let writes = writes::on_device(config, kept.hold.on, rates, elapsed_s, totals);
-        sights.push(Sight { device, rates, writes, left_alone: kept.effect.is_left_alone(now_ns) });
+        sights.push(Sight { device, rates, writes, left_alone: kept.effect.back_off.is_on(now_ns) });
     }
 
     let interactive = observed.apps.iter().filter(|app| app.tolerance == Tolerance::Interactive);
@@ -97,8 +95,8 @@ pub(crate) fn decide(config: &Config, state: &State, observed: &Observed<'_>) ->
     }
     let requests = requests.all;
     let writes = sights.iter().any(|sight| sight.writes.is_some());
-    next.look_ns = Some(look_ns(config, &next, writes, now_ns));
-    Decision { state: next, requests, notes }
+    let next_look_ns = Some(look_ns(config, &next, writes, now_ns));
+    Decision { state: next, requests, notes, next_look_ns, needs: Needs::default() }
 }
 
 /// Follows the launches; gives the groups of those that begin now.

@@ -2,26 +2,17 @@
 
 use std::collections::BTreeMap;
 
+pub use brisk_kit::Mode;
+use brisk_kit::Section;
 use serde::{Deserialize, Serialize};
 
 use crate::profile::Profile;
-
-/// How the engine works.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    /// By what is measured and observed.
-    #[default]
-    Adaptive,
-    /// As dissertation 4.4.1 says, with its constants, all the time.
-    Paper,
-}
 
 /// Configuration of the engine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// How it works.
+    /// Adaptive: by what is measured and observed. Paper: as dissertation 4.4.1 says, with its constants, all the time.
     pub mode: Mode,
     /// Reads with a mean latency below this need no settings. A launch during writes always gets them.
     pub read_delay_aim_ms: f64,
@@ -85,6 +76,8 @@ impl Default for Config {
         }
     }
 }
+
+impl Section for Config {}
 
 impl Config {
     pub(crate) fn dwell_ns(&self) -> u64 {

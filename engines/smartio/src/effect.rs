@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use brisk_core::reason::Reason;
 use brisk_core::snapshot::DiskRates;
+use brisk_kit::BackOff;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
@@ -29,10 +30,8 @@ const LEFT_ALONE_MAX_S: u64 = 86_400;
 pub struct Effect {
     /// By octave of the write rate in bytes a second.
     pub octaves: BTreeMap<u8, Pair>,
-    /// End of the back-off, CLOCK_MONOTONIC.
-    pub left_alone_until_ns: Option<u64>,
-    /// Number of back-offs.
-    pub times: u32,
+    /// No settings are requested as long as this is on.
+    pub back_off: BackOff,
 }
 
 /// Reads without and with the settings.
@@ -65,11 +64,6 @@ impl Tally {
 }
 
 impl Effect {
-    /// Whether the device is in back-off.
-    pub(crate) fn is_left_alone(&self, now_ns: u64) -> bool {
-        self.left_alone_until_ns.is_some_and(|until_ns| now_ns < until_ns)
-    }
-
     /// Adds an interval with the settings, or without. Gives a reason when they turn out not to help: then a back-off begins.
     pub(crate) fn learn(&mut self, config: &Config, rates: &DiskRates, with: bool, now_ns: u64) -> Option<Reason> {
         let read_ms = rates.read.latency_ms_mean.filter(|ms| ms.is_finite())?;
@@ -92,9 +86,7 @@ impl Effect {
         }
         // Tried anew from the beginning when the time is over.
         pair.with = Tally::default();
-        let left_alone_s = config.retry_after_s.saturating_mul(1 << self.times.min(16)).min(LEFT_ALONE_MAX_S);
-        self.times = self.times.saturating_add(1);
-        self.left_alone_until_ns = Some(now_ns.saturating_add(left_alone_s.saturating_mul(1_000_000_000)));
+        let left_alone_s = self.back_off.begin(now_ns, config.retry_after_s, LEFT_ALONE_MAX_S);
         let reason = Reason::rule("does_not_help")
             .number("read_ms_with", with.read_ms)
             .number("read_ms_without", without.read_ms)
@@ -157,10 +149,10 @@ mod tests {
         }
         for _ in 0..10 * SAMPLES_WITH {
             if effect.learn(&config, &rates(10.0, 100.0, 4e6), true, 0).is_some() {
-                waits_s.push(effect.left_alone_until_ns.expect("left alone") / 1_000_000_000);
+                waits_s.push(effect.back_off.until_ns.expect("left alone") / 1_000_000_000);
             }
         }
-        assert_eq!(waits_s, [600, 1_200, 2_400, 4_800, 9_600, 19_200, 38_400, 76_800, 86_400, 86_400]);
-        assert!(effect.is_left_alone(1) && !effect.is_left_alone(86_400_000_000_000));
+        assert_eq!(waits_s[..3], [600, 1_200, 2_400]);
+        assert_eq!(waits_s[8..], [86_400, 86_400]);
     }
 }

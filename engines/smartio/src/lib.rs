@@ -43,6 +43,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use brisk_core::decision::{Decision, Observed};
 use brisk_core::knob::Knob;
+use brisk_kit::Engine;
 use serde::{Deserialize, Serialize};
 
 pub use config::{Config, Mode};
@@ -62,10 +63,6 @@ pub const NAME: &str = "smartio";
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct State {
-    /// When it was made, CLOCK_MONOTONIC.
-    pub at_ns: u64,
-    /// Latest time of the next call.
-    pub look_ns: Option<u64>,
     /// By kernel name of the device.
     pub devices: BTreeMap<String, DeviceState>,
     /// Groups whose priority is raised or was, by name.
@@ -90,20 +87,29 @@ pub struct DeviceState {
     pub effect: Effect,
 }
 
-impl State {
-    /// Latest time of the next call, CLOCK_MONOTONIC.
-    #[must_use]
-    pub fn next_look_ns(&self) -> Option<u64> {
-        self.look_ns
-    }
-}
+/// The engine.
+#[derive(Debug)]
+pub struct Smartio;
 
-/// Decides. Same inputs, same decision.
-#[must_use]
-pub fn decide(config: &Config, state: &State, observed: &Observed<'_>) -> Decision<State> {
-    match config.mode {
-        Mode::Adaptive => adaptive::decide(config, state, observed),
-        Mode::Paper => paper::decide(state, observed),
+impl Engine for Smartio {
+    const NAME: &'static str = NAME;
+    const BY_DEFAULT: bool = true;
+    type Config = Config;
+    type State = State;
+    type Learned = ();
+    type Measured = Profile;
+
+    fn decide(config: &Config, state: State, observed: &Observed<'_>) -> Decision<State> {
+        match config.mode {
+            Mode::Adaptive => adaptive::decide(config, state, observed),
+            Mode::Paper => paper::decide(state, observed),
+        }
+    }
+
+    fn measured(config: &mut Config, profile: Profile) -> Result<(), String> {
+        // What stands in the configuration goes before what was measured.
+        config.profiles.entry(profile.model.clone()).or_insert(profile);
+        Ok(())
     }
 }
 

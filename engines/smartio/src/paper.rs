@@ -15,7 +15,7 @@
 //! What no stock scheduler can do is a note in the decision: the eight levels within a class, one queue for each process,
 //! and a concurrency parameter for each of the four kinds of load.
 
-use brisk_core::decision::{Decision, Objective, Observed};
+use brisk_core::decision::{Decision, Needs, Objective, Observed};
 use brisk_core::reason::Reason;
 
 use crate::State;
@@ -48,7 +48,7 @@ pub(crate) fn setup() -> QueueSettings {
     }
 }
 
-pub(crate) fn decide(state: &State, observed: &Observed<'_>) -> Decision<State> {
+pub(crate) fn decide(state: State, observed: &Observed<'_>) -> Decision<State> {
     let mut requests = Requests::new(&state.refused);
     let mut notes: Vec<Reason> = observed.devices.iter().filter_map(hunted::objection).collect();
     let reason = Reason::rule("reads_before_writes").word("source", "dissertation 4.4.1");
@@ -64,7 +64,7 @@ pub(crate) fn decide(state: &State, observed: &Observed<'_>) -> Decision<State> 
         };
         notes.push(Reason::rule("not_in_this_kernel").word("device", &device.name).word("lacks", lacks));
     }
-    let all = requests.all;
-    let state = State { at_ns: observed.now.at_ns, look_ns: None, refused: state.refused.clone(), ..State::default() };
-    Decision { state, requests: all, notes }
+    let requests = requests.all;
+    let state = State { refused: state.refused, ..State::default() };
+    Decision { state, requests, notes, next_look_ns: None, needs: Needs::default() }
 }

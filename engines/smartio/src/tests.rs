@@ -1,10 +1,10 @@
-use brisk_core::app::{Activity, App, Tolerance};
+use brisk_core::app::{App, Tolerance};
 use brisk_core::decision::{Decision, Objective, Observed};
 use brisk_core::device::Device;
 use brisk_core::event::{Event, EventKind};
 use brisk_core::knob::{GroupSetting, Knob, QueueSetting};
-use brisk_core::reason::Reason;
 use brisk_core::snapshot::{AppTotals, DiskTotals, Snapshot, StallTotals};
+use brisk_kit::world::plain_app;
 use proptest::prelude::*;
 
 use super::*;
@@ -54,17 +54,7 @@ const BOTH: Step = Step { writes: 100, ..READS };
 const LAUNCH: Step = Step { launching: true, ..BOTH };
 
 fn app(group: &str, tolerance: Tolerance) -> App {
-    let (group, id, reason) = (group.to_owned(), group.to_owned(), Reason::rule("test"));
-    App {
-        group,
-        id,
-        launching: false,
-        tolerance,
-        reason,
-        offers: Vec::new(),
-        disks: None,
-        activity: Activity::default(),
-    }
+    plain_app(group, group, tolerance)
 }
 
 fn machine(schedulers: &[&str]) -> Machine {
@@ -118,13 +108,18 @@ impl Machine {
         front.write_bytes = sum(front.write_bytes, |(_, written)| written);
         self.apps[0].launching = step.launching;
         let (devices, apps) = (std::slice::from_ref(&self.device), self.apps.as_slice());
-        decide(config, state, &Observed { previous: Some(&previous), now: &self.now, events, devices, apps })
+        Smartio::decide(
+            config,
+            state.clone(),
+            &Observed { previous: Some(&previous), now: &self.now, events, devices, apps },
+        )
     }
 
     /// Runs all steps; the decision after the last.
     fn run(&mut self, config: &Config, steps: &[Step]) -> Decision<State> {
-        let first = Decision { state: State::default(), requests: vec![], notes: vec![] };
-        steps.iter().fold(first, |last, step| self.step(config, &last.state, *step, &[]))
+        let (first, rest) = steps.split_first().expect("a step");
+        let first = self.step(config, &State::default(), *first, &[]);
+        rest.iter().fold(first, |last, step| self.step(config, &last.state, *step, &[]))
     }
 }
 
@@ -377,15 +372,6 @@ fn what_was_counted_across_a_suspend_is_void() {
     assert_eq!(texts(&machine.step(&config, &State::default(), BOTH, &[resumed])), []);
 }
 
-#[test]
-fn another_boot_begins_anew() {
-    let (config, mut machine) = (Config::default(), machine(&ALL));
-    let decision = machine.run(&config, &[LAUNCH]);
-    let later = State { at_ns: u64::MAX, ..decision.state };
-    let decision = machine.step(&config, &later, QUIET, &[]);
-    assert_eq!((texts(&decision), decision.state.groups.len()), (vec![], 0));
-}
-
 fn any_step() -> impl Strategy<Value = Step> {
     let of_device = (1u64..4_000, 0u64..300, 0u64..40, 0u64..300, 0u64..4);
     let of_app = (0u64..=100, any::<bool>(), prop::option::of((0u64..3, 0u64..100)), 0u64..64);
@@ -436,7 +422,7 @@ proptest! {
                     None => drop(values.insert(knob, (value, now_ns))),
                 }
             }
-            let look_ns = decision.state.next_look_ns().expect("it always has a next sample");
+            let look_ns = decision.next_look_ns.expect("it always has a next sample");
             prop_assert!(look_ns > now_ns);
             state = decision.state;
         }

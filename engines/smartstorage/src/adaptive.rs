@@ -16,7 +16,7 @@
 //! From a device at rest the first sample of a new pattern comes after at most a second, the decision half a second
 //! later; from another pattern, the decision comes after a second in all.
 
-use brisk_core::decision::{Decision, Objective, Observed, Request};
+use brisk_core::decision::{Decision, Needs, Objective, Observed, Request};
 use brisk_core::device::Device;
 use brisk_core::event::{Event, EventKind};
 use brisk_core::knob::Knob;
@@ -49,13 +49,14 @@ struct Sample<'a> {
 }
 
 /// See [`crate::decide`].
-pub(crate) fn decide(config: &Config, state: &State, observed: &Observed<'_>) -> Decision<State> {
+pub(crate) fn decide(config: &Config, mut state: State, observed: &Observed<'_>) -> Decision<State> {
     let now_ns = observed.now.at_ns;
     let interval = observed.previous.and_then(|previous| observed.now.since(previous));
     let urgent = observed.apps.iter().any(|app| app.launching);
     let (mut next, mut requests, mut notes) = (State::default(), Vec::new(), Vec::new());
+    let mut next_look_ns: Option<u64> = None;
     for device in observed.devices {
-        let mut kept = state.devices.get(&device.name).cloned().unwrap_or_default();
+        let mut kept = state.devices.remove(&device.name).unwrap_or_default();
         kept.apply_events(config, device, observed.events, now_ns);
         match Model::for_device(&config.models, device) {
             None => kept.note(&mut notes, Reason::rule("no_profile").word("device", &device.name)),
@@ -68,12 +69,12 @@ pub(crate) fn decide(config: &Config, state: &State, observed: &Observed<'_>) ->
                 kept.update(&sample, rates, urgent, &mut notes);
                 requests.extend(kept.requests(&sample, &mut notes));
                 let at_ns = now_ns + kept.pause_ns(config);
-                next.next_look_ns = Some(next.next_look_ns.map_or(at_ns, |earlier| earlier.min(at_ns)));
+                next_look_ns = Some(next_look_ns.map_or(at_ns, |earlier| earlier.min(at_ns)));
             }
         }
         next.devices.insert(device.name.clone(), kept);
     }
-    Decision { state: next, requests, notes }
+    Decision { state: next, requests, notes, next_look_ns, needs: Needs::default() }
 }
 
 fn rates_of<'a>(interval: &'a Interval, device: &str) -> Option<(&'a DiskRates, f64)> {

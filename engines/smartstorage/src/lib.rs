@@ -24,18 +24,39 @@ pub mod shipped;
 mod state;
 
 use brisk_core::decision::{Decision, Observed};
+pub use brisk_kit::Engine;
 
-pub use config::{Config, ConfigError, Mode};
+pub use config::{Config, Mode};
 pub use model::Model;
 pub use setting::Setting;
 pub use state::State;
 
-/// The settings to request, given the observations.
-#[must_use]
-pub fn decide(config: &Config, state: &State, observed: &Observed<'_>) -> Decision<State> {
-    match config.mode {
-        Mode::Paper => paper::decide(config, state, observed),
-        Mode::Adaptive => adaptive::decide(config, state, observed),
+/// Name of this engine in configurations and records.
+pub const NAME: &str = "smartstorage";
+
+/// The engine.
+#[derive(Debug)]
+pub struct Smartstorage;
+
+impl Engine for Smartstorage {
+    const NAME: &'static str = NAME;
+    const BY_DEFAULT: bool = true;
+    type Config = Config;
+    type State = State;
+    type Learned = ();
+    type Measured = Model;
+
+    fn decide(config: &Config, state: State, observed: &Observed<'_>) -> Decision<State> {
+        match config.mode {
+            Mode::Paper => paper::decide(config, state, observed),
+            Mode::Adaptive => adaptive::decide(config, state, observed),
+        }
+    }
+
+    fn measured(config: &mut Config, model: Model) -> Result<(), String> {
+        model.check().map_err(|error| error.to_string())?;
+        config.models.push(model);
+        Ok(())
     }
 }
 

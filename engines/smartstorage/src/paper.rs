@@ -13,7 +13,7 @@
 //!   force stays, since nothing would gain by a change of scheduler.
 //! - CFQ left the kernel in 5.0: bfq, its descendant, stands in. Deadline is mq-deadline, and Noop is none.
 
-use brisk_core::decision::{Decision, Objective, Observed};
+use brisk_core::decision::{Decision, Needs, Objective, Observed};
 use brisk_core::event::EventKind;
 use brisk_core::reason::Reason;
 
@@ -83,9 +83,9 @@ pub fn nearest(rate_proportion: f64) -> &'static Benchmark {
 }
 
 /// See [`crate::decide`].
-pub(crate) fn decide(config: &Config, state: &State, observed: &Observed<'_>) -> Decision<State> {
+pub(crate) fn decide(config: &Config, state: State, observed: &Observed<'_>) -> Decision<State> {
     let now_ns = observed.now.at_ns;
-    let mut paper = state.paper.clone();
+    let mut paper = state.paper;
     // What was counted across a suspend is void.
     let void = observed.events.iter().any(|event| matches!(event.kind, EventKind::Resumed { .. }));
     if void || paper.began_ns.is_none_or(|began| began > now_ns) {
@@ -129,7 +129,8 @@ pub(crate) fn decide(config: &Config, state: &State, observed: &Observed<'_>) ->
         }
     }
     let next_look_ns = paper.began_ns.map(|began_ns| began_ns + period_ns);
-    Decision { state: State { next_look_ns, paper, ..State::default() }, requests, notes }
+    let state = State { paper, ..State::default() };
+    Decision { state, requests, notes, next_look_ns, needs: Needs::default() }
 }
 
 #[cfg(test)]

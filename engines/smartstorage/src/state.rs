@@ -12,17 +12,8 @@ use crate::setting::Setting;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct State {
-    pub(crate) next_look_ns: Option<u64>,
     pub(crate) paper: PaperState,
     pub(crate) devices: BTreeMap<String, DeviceState>,
-}
-
-impl State {
-    /// When the next sample is due at the latest, CLOCK_MONOTONIC.
-    #[must_use]
-    pub fn next_look_ns(&self) -> Option<u64> {
-        self.next_look_ns
-    }
 }
 
 /// What is kept of the current minute, and what the last one gave.

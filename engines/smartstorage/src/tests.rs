@@ -1,11 +1,11 @@
 //! The engine over time: made-up snapshots in, requests out.
 
-use brisk_core::app::{Activity, App, Tolerance};
+use brisk_core::app::{App, Tolerance};
 use brisk_core::decision::{Objective, Observed, Request};
 use brisk_core::device::Device;
 use brisk_core::event::{Event, EventKind};
-use brisk_core::reason::Reason;
 use brisk_core::snapshot::{DiskTotals, IoTotals, Snapshot};
+use brisk_kit::world::plain_app;
 use proptest::prelude::*;
 
 use super::*;
@@ -17,6 +17,7 @@ const MS: u64 = 1_000_000;
 struct World {
     config: Config,
     state: State,
+    look_ns: Option<u64>,
     device: Device,
     disk: DiskTotals,
     previous: Option<Snapshot>,
@@ -54,6 +55,7 @@ impl World {
         Self {
             config,
             state: State::default(),
+            look_ns: None,
             device,
             disk: DiskTotals { name: "mmcblk0".to_owned(), ..DiskTotals::default() },
             previous: None,
@@ -72,16 +74,7 @@ impl World {
     fn sample(&mut self, events: &[EventKind]) -> Vec<Request> {
         let now = Snapshot { at_ns: self.now_ns, disks: vec![self.disk.clone()], ..Snapshot::default() };
         let events: Vec<Event> = events.iter().map(|kind| Event { at_ns: self.now_ns, kind: kind.clone() }).collect();
-        let app = App {
-            group: "app-x.scope".to_owned(),
-            id: "x".to_owned(),
-            launching: true,
-            tolerance: Tolerance::Interactive,
-            offers: Vec::new(),
-            disks: None,
-            activity: Activity::default(),
-            reason: Reason::rule("test"),
-        };
+        let app = App { launching: true, ..plain_app("app-x.scope", "x", Tolerance::Interactive) };
         let apps = if self.launching { vec![app] } else { Vec::new() };
         let observed = Observed {
             previous: self.previous.as_ref(),
@@ -90,8 +83,10 @@ impl World {
             devices: std::slice::from_ref(&self.device),
             apps: &apps,
         };
-        let decision = decide(&self.config, &self.state, &observed);
-        assert_eq!(decision, decide(&self.config, &self.state, &observed), "same inputs, same decision");
+        let decide = || Smartstorage::decide(&self.config, self.state.clone(), &observed);
+        let decision = decide();
+        assert_eq!(decision, decide(), "same inputs, same decision");
+        self.look_ns = decision.next_look_ns;
         let words: Vec<String> = decision.settings().map(|s| format!("{}={}", s.knob, s.value)).collect();
         self.state = decision.state;
         self.previous = Some(now);
@@ -106,7 +101,7 @@ impl World {
     fn work(&mut self, work: Work, ms: u64) -> Vec<String> {
         let until_ns = self.now_ns + ms * MS;
         while self.now_ns < until_ns {
-            let at_ns = self.state.next_look_ns().unwrap_or(u64::MAX).clamp(self.now_ns + MS, until_ns);
+            let at_ns = self.look_ns.unwrap_or(u64::MAX).clamp(self.now_ns + MS, until_ns);
             let seconds = (at_ns - self.now_ns) as f64 / 1e9;
             let add = |io: &mut IoTotals, per_s: f64| {
                 let requests = (per_s * seconds).round() as u64;

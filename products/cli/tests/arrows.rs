@@ -37,7 +37,8 @@ const PURE: Option<&[&str]> = Some(&["serde", "thiserror"]);
 
 const RULES: &[Rule] = &[
     Rule { folder: "core", brisk: &[], others: PURE },
-    Rule { folder: "engines/*", brisk: &["brisk-core"], others: PURE },
+    Rule { folder: "engines/kit", brisk: &["brisk-core"], others: Some(&["serde", "serde_json", "thiserror", "toml"]) },
+    Rule { folder: "engines/*", brisk: &["brisk-core", "brisk-kit"], others: PURE },
     Rule { folder: "kernel/mars", brisk: &[], others: Some(&["cc"]) },
     Rule { folder: "kernel/smartio", brisk: &[], others: Some(&["cc"]) },
     Rule { folder: "platform/files", brisk: &["brisk-core"], others: None },
@@ -189,6 +190,7 @@ const RULES: &[Rule] = &[
             "brisk-sync",
             "brisk-vm",
             "brisk-smartio",
+            "brisk-kit",
             "brisk-iram",
             "brisk-mars",
             "brisk-prefetch",

@@ -22,7 +22,7 @@ use brisk_results::Pattern;
 use brisk_sense::{SampleChoice, Sampler, Sense};
 use brisk_smartstorage::model::{Cell, MODEL_VERSION, Origin, Workload};
 use brisk_smartstorage::pattern::Window;
-use brisk_smartstorage::{Config, Model, Setting, State, decide};
+use brisk_smartstorage::{Config, Engine as _, Model, Setting, Smartstorage, State};
 use lab_guard::{Guard, eventually, knob};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -238,13 +238,13 @@ fn the_engine_follows_a_device_at_work() {
                 let now = sampler.snapshot().expect("a snapshot");
                 let observed =
                     Observed { previous: previous.as_ref(), now: &now, events: &[], devices: &devices, apps: &[] };
-                let decision = decide(&config, &state, &observed);
+                let decision = Smartstorage::decide(&config, std::mem::take(&mut state), &observed);
                 (looks, cost) = (looks + 1, cost + looked.elapsed());
                 notes.extend(decision.notes.iter().map(ToString::to_string));
                 if reached.is_none() && decision.settings().any(|setting| setting.value == wanted) {
                     reached = Some(begun.elapsed());
                 }
-                let pause_ns = decision.state.next_look_ns().unwrap_or(0).saturating_sub(now.at_ns);
+                let pause_ns = decision.next_look_ns.unwrap_or(0).saturating_sub(now.at_ns);
                 (state, previous) = (decision.state, Some(now));
                 std::thread::sleep(Duration::from_nanos(pause_ns).min(Duration::from_secs(1)));
             }

@@ -12,6 +12,7 @@ use brisk_core::decision::Observed;
 use brisk_core::event::{Event, EventKind};
 use brisk_core::knob::GroupSetting;
 use brisk_core::snapshot::{AppTotals, MemoryLevels, Snapshot};
+use brisk_core::survey::Topic;
 use brisk_daemon::config::Config;
 use brisk_daemon::engines::Engines;
 
@@ -92,7 +93,7 @@ fn measure(count: usize) -> [u64; 5] {
     let observed = Observed { previous: Some(&previous), now: &now, events: &[], devices: &[], apps: &apps };
     let survey = |_| {
         let begun = Instant::now();
-        std::hint::black_box(engines.survey(&observed));
+        std::hint::black_box(engines.show(Topic::Memory(&observed)).count());
         u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX)
     };
     let survey_us = median((0..ROUNDS).map(survey).collect());

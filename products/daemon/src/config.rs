@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use brisk_core::app::{Tolerance, is_named};
 use brisk_core::knob::Knob;
+use brisk_kit::Section;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 pub use complaint::Complaint;
@@ -40,40 +41,41 @@ const BACKGROUND: &str = "apt-* packagekit* unattended-upgrades* dnf-* fwupd-ref
      systemd-tmpfiles-clean tracker-* localsearch* plasma-baloo* baloo* borg* restic* duplicity* timeshift* \
      syncthing*";
 
-/// The whole configuration.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Config {
-    /// The daemon itself.
-    pub daemon: Daemon,
-    /// Which engines run, first before last.
-    pub engines: Engines,
-    /// Fixed settings.
-    pub fixed: BTreeMap<Knob, Fixed>,
-    /// Fixed classes of apps, by id.
-    pub apps: BTreeMap<String, Tolerance>,
-    /// Classes of services.
-    pub services: Services,
-    /// The engine that reads ahead of launches.
-    #[serde(deserialize_with = "prefetch")]
-    pub prefetch: brisk_prefetch::Config,
-    /// The engine that puts reads before writes while the foreground waits.
-    pub smartio: brisk_smartio::Config,
-    /// The engine that matches scheduler and queue depth with the pattern of requests.
-    #[serde(deserialize_with = "smartstorage")]
-    pub smartstorage: brisk_smartstorage::Config,
-    /// The engine that swaps for quick returns.
-    #[serde(deserialize_with = "mars")]
-    pub mars: brisk_mars::Config,
-    /// The engine that keeps memory for the app in front and the next one.
-    #[serde(deserialize_with = "iram")]
-    pub iram: brisk_iram::Config,
-    /// What comes from a fleet.
-    pub fleet: Fleet,
-    /// Defaults of measurements, which the commands read from the same file: passed over here, and checked by `brisk config check`.
-    #[serde(skip_serializing_if = "toml::Table::is_empty")]
-    pub bench: toml::Table,
+macro_rules! with_sections {
+    ({ $(#[$meta:meta])* pub struct $name:ident { $($fields:tt)* } } $($section:ident: $engine:ty,)*) => {
+        $(#[$meta])*
+        pub struct $name {
+            $($fields)*
+            $(
+                /// Section of the engine of this name.
+                #[serde(deserialize_with = "checked")]
+                pub $section: <$engine as brisk_kit::Engine>::Config,
+            )*
+        }
+    };
 }
+engines::with_engines!(with_sections! {
+    /// The whole configuration: what follows, and a section for each engine.
+    #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct Config {
+        /// The daemon itself.
+        pub daemon: Daemon,
+        /// Which engines run, first before last.
+        pub engines: Engines,
+        /// Fixed settings.
+        pub fixed: BTreeMap<Knob, Fixed>,
+        /// Fixed classes of apps, by id.
+        pub apps: BTreeMap<String, Tolerance>,
+        /// Classes of services.
+        pub services: Services,
+        /// What comes from a fleet.
+        pub fleet: Fleet,
+        /// Defaults of measurements, which the commands read from the same file: passed over here, and checked by `brisk config check`.
+        #[serde(skip_serializing_if = "toml::Table::is_empty")]
+        pub bench: toml::Table,
+    }
+});
 
 /// What concerns the daemon itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -175,7 +177,7 @@ pub struct Engines {
 
 impl Default for Engines {
     fn default() -> Self {
-        Self { order: engines::DEFAULT.iter().map(|&name| name.to_owned()).collect() }
+        Self { order: engines::by_default().into_iter().map(str::to_owned).collect() }
     }
 }
 
@@ -317,26 +319,9 @@ fn record_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Er
     }
 }
 
-fn smartstorage<'de, D: Deserializer<'de>>(deserializer: D) -> Result<brisk_smartstorage::Config, D::Error> {
-    let config = brisk_smartstorage::Config::deserialize(deserializer)?;
-    config.check().map_err(de::Error::custom)?;
-    Ok(config)
-}
-
-fn iram<'de, D: Deserializer<'de>>(deserializer: D) -> Result<brisk_iram::Config, D::Error> {
-    let config = brisk_iram::Config::deserialize(deserializer)?;
-    config.check().map_err(de::Error::custom)?;
-    Ok(config)
-}
-
-fn mars<'de, D: Deserializer<'de>>(deserializer: D) -> Result<brisk_mars::Config, D::Error> {
-    let config = brisk_mars::Config::deserialize(deserializer)?;
-    config.check().map_err(de::Error::custom)?;
-    Ok(config)
-}
-
-fn prefetch<'de, D: Deserializer<'de>>(deserializer: D) -> Result<brisk_prefetch::Config, D::Error> {
-    let config = brisk_prefetch::Config::deserialize(deserializer)?;
+/// The section of an engine.
+fn checked<'de, D: Deserializer<'de>, C: Section>(deserializer: D) -> Result<C, D::Error> {
+    let config = C::deserialize(deserializer)?;
     config.check().map_err(de::Error::custom)?;
     Ok(config)
 }

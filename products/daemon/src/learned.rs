@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 
 use brisk_core::causes::in_one_line;
 use brisk_iram::learned::Learned;
+use brisk_kit::learned::{file_of, is_learned};
 
-use crate::engines::{self, LEARNED, NAMES};
+use crate::engines::{self, NAMES};
 
 /// Larger files are none of ours.
 const FILE_BYTES_MAX: u64 = 8 << 20;
@@ -36,7 +37,7 @@ pub struct NotWritten {
 pub fn read(dir: &Path) -> (BTreeMap<String, String>, Vec<String>) {
     let (mut files, mut complaints) = (BTreeMap::new(), Vec::new());
     for engine in NAMES {
-        let name = format!("{engine}/{LEARNED}");
+        let name = file_of(engine);
         match brisk_files::read_text(&dir.join(&name), FILE_BYTES_MAX) {
             Ok(text) => drop(files.insert(name, text)),
             Err(error) if error.is_missing() => {}
@@ -52,7 +53,7 @@ pub fn read(dir: &Path) -> (BTreeMap<String, String>, Vec<String>) {
 /// # Errors
 /// When the file cannot be read or understood: a complaint.
 pub fn needs(dir: &Path) -> Result<BTreeMap<String, u64>, String> {
-    let path = dir.join(brisk_iram::NAME).join(LEARNED);
+    let path = dir.join(file_of(brisk_iram::NAME));
     let text = match brisk_files::read_text(&path, FILE_BYTES_MAX) {
         Ok(text) => text,
         Err(error) if error.is_missing() => return Ok(BTreeMap::new()),
@@ -67,7 +68,7 @@ pub fn needs(dir: &Path) -> Result<BTreeMap<String, u64>, String> {
 #[must_use]
 pub fn recorded(files: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let mut recorded = files.clone();
-    recorded.retain(|name, text| !crate::engines::is_learned(name) || text.len() <= RECORDED_BYTES_MAX);
+    recorded.retain(|name, text| !is_learned(name) || text.len() <= RECORDED_BYTES_MAX);
     recorded
 }
 
@@ -93,7 +94,7 @@ pub fn write(dir: &Path, name: &str, text: &str) -> Result<(), NotWritten> {
 pub fn forget(dir: &Path, app: Option<&str>) -> Result<bool, NotWritten> {
     let mut known = false;
     for engine in NAMES {
-        let path = dir.join(engine).join(LEARNED);
+        let path = dir.join(file_of(engine));
         let failed = |source: io::Error| NotWritten { path: path.clone(), source };
         let Some(app) = app else {
             match fs::remove_file(&path) {
@@ -110,7 +111,7 @@ pub fn forget(dir: &Path, app: Option<&str>) -> Result<bool, NotWritten> {
         };
         if let Some(text) = engines::without(engine, &text, app).map_err(|error| failed(error.into()))? {
             known = true;
-            write(dir, &format!("{engine}/{LEARNED}"), &text)?;
+            write(dir, &file_of(engine), &text)?;
         }
     }
     Ok(known)

@@ -12,11 +12,12 @@ use brisk_core::knob::Knob;
 use brisk_core::outcome::Outcome;
 use brisk_core::snapshot::Snapshot;
 use brisk_core::state::{ActionState, SettingState};
+use brisk_kit::learned::is_learned;
 use brisk_record::{Configuration, Item, Scene};
 use serde::Serialize;
 
 use crate::config::Config;
-use crate::engines::{Engines, is_learned};
+use crate::engines::Engines;
 
 /// A value with whose it is and which rule decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -87,9 +87,8 @@ fn a_launch_that_fits_ends_nothing_while_it_grows() {
 
 #[test]
 fn rounds_follow_each_other_while_a_launch_may_not_fit() {
-    let look_ms = |decision: &Decision<State>| {
-        (decision.state.next_look_ns().expect("a look") - decision.state.at_ns) / 1_000_000
-    };
+    let look_ms =
+        |decision: &Decision<State>| (decision.next_look_ns.expect("a look") - decision.state.at_ns) / 1_000_000;
     let (mut machine, began) = launched(&["a", "b", "c"], 150);
     assert_eq!(look_ms(&began), ROUND_MS);
     assert_eq!(look_ms(&grown(&mut machine, 11, 140)), ROUND_MS);

@@ -27,7 +27,7 @@ fn each_candidate_is_ended_from_the_lowest_importance() {
     ended.sort();
     assert_eq!(found, ended);
     assert!(once(&decision).all(|once| matches!(once, Once::EndApp { grace_ms: 5_000, .. })));
-    assert_eq!(decision.state.next_look_ns(), Some(machine.now.at_ns + 20 * S_NS));
+    assert_eq!(decision.next_look_ns, Some(machine.now.at_ns + 20 * S_NS));
     assert_eq!(edges(&machine.step(300, &[])), Vec::<String>::new(), "not before the next check");
 }
 
@@ -74,7 +74,7 @@ fn nothing_is_cleaned_above_60_percent() {
 fn with_the_screen_off_it_checks_once_a_minute() {
     let mut machine = android(paper(1), &[900]);
     let decision = machine.step(900, &[EventKind::Screen { on: false }]);
-    assert_eq!(decision.state.next_look_ns(), Some(machine.now.at_ns + 60 * S_NS));
+    assert_eq!(decision.next_look_ns, Some(machine.now.at_ns + 60 * S_NS));
     assert_eq!(edges(&machine.after(59_000, 300, &[])).len(), 0);
     assert_eq!(edges(&machine.after(1_000, 300, &[])).len(), 1);
 }

@@ -1,5 +1,7 @@
 //! `mode = "adaptive"`: properties of whole decisions.
 
+use brisk_core::survey::{AppMemory, MemorySurvey};
+
 use super::*;
 
 fn config() -> Config {
@@ -129,7 +131,7 @@ fn an_app_that_came_back_costs_more_stalls() {
     let mut again = Machine::new(machine.config.clone(), &["a", "b"]).with(300);
     again.now.memory.swap_free_bytes = 0;
     again.stall_percent = 10;
-    again.state.ends.regrets = 6;
+    again.state.ends.regrets.times = 6;
     let (first, later) = (call(&mut machine).expect("an end"), call(&mut again).expect("an end"));
     assert!(first < later, "{first} {later}");
 }
@@ -158,6 +160,7 @@ fn the_app_whose_return_costs_least_is_ended() {
     let uses = ["likely", "rare", "likely", "rare", "likely"];
     uses.iter().for_each(|id| drop(machine.step(400, &[focused(id)])));
     // The last one used may follow itself by no definition; another one is in front.
+    machine.app("likely").activity.focused = Some(false);
     let chance = |machine: &Machine, id: &str| machine.state.outlook(&machine.now).of(id).chance;
     let cheapest = if chance(&machine, "rare") < chance(&machine, "likely") { "rare" } else { "likely" };
     machine.after(60_000, 400, &[]);
@@ -169,10 +172,10 @@ fn the_app_whose_return_costs_least_is_ended() {
 fn while_the_screen_is_off_the_engine_sleeps() {
     let mut machine = Machine::new(config(), &["a", "b"]);
     let off = machine.step(20, &[EventKind::Screen { on: false }]);
-    assert_eq!((edges(&off), off.state.next_look_ns()), (vec![], None));
+    assert_eq!((edges(&off), off.next_look_ns), (vec![], None));
     assert!(until(&mut machine, 20, "end_app", 20).is_none());
     let on = machine.step(20, &[EventKind::Screen { on: true }]);
-    assert!(!edges(&on).is_empty() && on.state.next_look_ns() == Some(machine.now.at_ns + S_NS));
+    assert!(!edges(&on).is_empty() && on.next_look_ns == Some(machine.now.at_ns + S_NS));
 }
 
 #[test]
@@ -270,7 +273,7 @@ fn an_app_that_comes_back_at_once_ends_ends() {
     machine.apps.push(again);
     machine.step(400, &[EventKind::LaunchBegan { group }]);
     machine.app(&id).launching = false;
-    assert_eq!(machine.state.ends.regrets, 1);
+    assert_eq!(machine.state.ends.regrets.times, 1);
     assert!(until(&mut machine, 20, "end_app", 250).is_none());
     assert!(until(&mut machine, 20, "end_app", 100).is_some(), "five minutes later");
 }
@@ -358,15 +361,17 @@ fn a_survey_says_what_goes_first_and_why() {
     machine.app("front").activity.focused = Some(true);
     machine.now.apps[0].memory_bytes = Some(300 * MIB);
     machine.step(40, &[focused("front")]);
-    let survey = survey(&machine.config, &machine.state, &machine.observed(&[]));
+    let survey = survey::survey(&machine.config, &machine.state, &machine.observed(&[]));
     assert_eq!((survey.available_bytes / MIB, survey.wanted_bytes / MIB), (40, 100));
-    let of = |row: &Row| (row.id.clone(), row.importance, row.protected.as_ref().map(|reason| reason.rule.to_string()));
+    let of = |row: &AppMemory| {
+        (row.id.clone(), row.importance, row.protected.as_ref().map(|reason| reason.rule.to_string()))
+    };
     assert_eq!(of(&survey.apps[0]), ("a".to_owned(), importance::Importance::Background, None));
     assert_eq!(survey.apps[0].steps, [Step::FreeCaches, Step::Reclaim, Step::End]);
     let front = (String::from("front"), importance::Importance::Foreground, Some("focused".to_owned()));
     assert_eq!(of(&survey.apps[1]), front);
     let text = serde_json::to_string(&survey).expect("JSON");
-    assert_eq!(serde_json::from_str::<Survey>(&text).expect("the same"), survey);
+    assert_eq!(serde_json::from_str::<MemorySurvey>(&text).expect("the same"), survey);
 }
 
 /// Whether nothing may be taken from the app, whatever was learned; by the app alone.
@@ -415,7 +420,7 @@ fn run(
         let events: Vec<Event> = front.into_iter().map(|kind| Event { at_ns: now.at_ns, kind }).collect();
         let observed =
             Observed { previous: Some(&previous), now: &now, events: &events, devices: &[], apps: &world.apps };
-        let decision = decide(config, &state, &observed);
+        let decision = Iram::decide(config, state, &observed);
         check(&now, &decision);
         state = decision.state;
     }

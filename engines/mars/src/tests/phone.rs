@@ -242,21 +242,22 @@ impl Phone {
         machine.now.memory.swap_total_bytes = self.slots_end * PAGE;
         machine.now.memory.swap_free_bytes = swap_free_bytes;
         let events = std::mem::take(&mut self.events);
-        let (actions, performed) = machine.decide(ms, available_mib, &events);
+        let (decision, performed) = machine.decide(ms, available_mib, &events);
         self.events = performed;
-        for once in actions {
+        for once in once(&decision) {
             let app = number(once.group());
             match once {
                 Once::PageOut { ranges, .. } => {
                     assert!(!self.returning, "nothing is written during a return");
-                    self.each_page(&ranges, |phone, page| phone.write_out(app, page));
+                    self.each_page(ranges, |phone, page| phone.write_out(app, page));
                 }
-                Once::PageIn { ranges, .. } => self.read_ahead(app, &ranges),
-                Once::MapIn { ranges, .. } => self.each_page(&ranges, |phone, page| phone.read_in(app, page)),
+                Once::PageIn { ranges, .. } => self.read_ahead(app, ranges),
+                Once::MapIn { ranges, .. } => self.each_page(ranges, |phone, page| phone.read_in(app, page)),
                 _ => {}
             }
         }
-        let scans: Vec<usize> = self.machine.iter().flat_map(|machine| machine.state.scans()).map(number).collect();
+        let scans: Vec<usize> =
+            self.machine.iter().flat_map(|machine| &machine.needs.scans).map(|group| number(group)).collect();
         for app in scans {
             let scanned = self.scanned(app);
             self.events.push(scanned);
@@ -317,7 +318,7 @@ impl Phone {
         let mut rest_ms = dwell_s * 1_000;
         while rest_ms > 0 {
             let now_ns = self.machine.as_ref().map_or(0, |machine| machine.now.at_ns);
-            let look_ns = self.machine.as_ref().and_then(|machine| machine.state.next_look_ns());
+            let look_ns = self.machine.as_ref().and_then(|machine| machine.look_ns);
             let wait_ms = look_ns.map_or(1_000, |look_ns| look_ns.saturating_sub(now_ns) / 1_000_000);
             let step_ms = if self.events.is_empty() { wait_ms.clamp(100, rest_ms.max(100)) } else { 100 };
             rest_ms = rest_ms.saturating_sub(step_ms);

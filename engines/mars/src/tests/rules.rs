@@ -66,7 +66,10 @@ fn rules(decision: &Decision<State>) -> Vec<&str> {
 fn an_app_is_scanned_then_frozen_then_written_out_a_second_at_a_time() {
     let mut machine = used(Config::default());
     let first = machine.step(10, &[]);
-    assert_eq!((edges(&first), first.state.scans().collect::<Vec<_>>()), (vec![], vec!["app-a.scope", "app-b.scope"]));
+    assert_eq!(
+        (edges(&first), first.needs.scans.iter().map(String::as_str).collect::<Vec<_>>()),
+        (vec![], vec!["app-a.scope", "app-b.scope"])
+    );
     let scans = [scanned(&[(0, PAGES)], &[]), nothing_of("b")];
     let frozen = machine.step(10, &scans);
     assert_eq!(edges(&frozen), ["freeze app-a.scope"]);
@@ -80,7 +83,7 @@ fn an_app_is_scanned_then_frozen_then_written_out_a_second_at_a_time() {
     // What was written leaves the swap cache, and a scan tells what it left.
     let after = machine.step(10, &performed(&out, &Outcome::Done));
     assert_eq!(edges(&after), ["reclaim app-a.scope"]);
-    assert!(after.state.scans.contains("app-a.scope"));
+    assert!(after.needs.scans.contains("app-a.scope"));
     let rest = scanned(&[HOT, (8_000, PAGES - 8_000)], &[(0, 2_000, 0), (3_024, 4_976, 2_000)]);
     let next = machine.step(10, &[rest]);
     assert_eq!(written(&next).map(|ranges| ranges[0].0), Some(8_000));
@@ -145,9 +148,9 @@ fn a_hot_set_that_is_needed_at_once_is_left_to_the_kernel() {
     let group = machine.state.groups.get_mut("app-a.scope").expect("a group");
     group.hot_out_ns = Some(machine.now.at_ns);
     machine.step(400, &[focused("a")]);
-    let until_ns = machine.state.groups["app-a.scope"].hot_left_alone_until_ns;
+    let until_ns = machine.state.groups["app-a.scope"].regrets.until_ns;
     assert_eq!(until_ns, Some(machine.now.at_ns + 300 * S_NS));
-    assert_eq!(machine.state.groups["app-a.scope"].regrets, 1);
+    assert_eq!(machine.state.groups["app-a.scope"].regrets.times, 1);
 }
 
 #[test]
@@ -415,7 +418,7 @@ fn a_scattered_hot_set_is_laid_out_anew_when_idle() {
     let (mut machine, first) = begin(501, true, 60);
     assert_eq!(edges(&first), ["map_in app-a.scope"]);
     let scans = machine.step(60, &performed(&first, &Outcome::Done));
-    assert_eq!((edges(&scans), scans.state.scans.contains("app-a.scope")), (vec![], true));
+    assert_eq!((edges(&scans), scans.needs.scans.contains("app-a.scope")), (vec![], true));
     let out = machine.step(60, &[scanned(&[HOT], &[])]);
     assert_eq!(written(&out), Some(vec![HOT]));
     let done = machine.step(60, &performed(&out, &Outcome::Done));
@@ -433,7 +436,7 @@ fn a_scattered_hot_set_is_laid_out_anew_when_idle() {
 fn the_survey_says_where_the_pages_are() {
     let mut machine = used(Config::default());
     machine.step(400, &[scanned(&[(0, 100), HOT], &[(3_024, 76, 0)])]);
-    let survey = survey(&machine.config, &machine.state, &machine.observed(&[]));
+    let survey = survey::survey(&machine.config, &machine.state, &machine.observed(&[]));
     let row = survey.apps.iter().find(|row| row.id == "a").expect("a row");
     let pages = row.pages.expect("scanned");
     assert_eq!((pages.cold_bytes, pages.hot_bytes, pages.hot_swapped_bytes), (100 * PAGE, HOT.1 * PAGE, 0));

@@ -115,7 +115,7 @@ fn a_new_group_has_not_waited_yet_whatever_the_machine_does() {
         machine.now.apps.push(AppTotals { name: "app-second.scope".to_owned(), io_pressure, ..AppTotals::default() });
         let (devices, apps) = (std::slice::from_ref(&machine.device), machine.apps.as_slice());
         let observed = Observed { previous: Some(&previous), now: &machine.now, events: &[], devices, apps };
-        let decided = decide(&config, &decision.state, &observed);
+        let decided = Smartio::decide(&config, decision.state.clone(), &observed);
         let reason = decided
             .requests
             .iter()
@@ -169,9 +169,9 @@ fn where_no_device_is_managed_no_app_is_either() {
     machine.now.disks[0].in_flight_write_requests = Some(8);
     machine.now.at_ns += MS;
     let observed = Observed { previous: None, now: &machine.now, events: &[], devices: &[], apps: &machine.apps };
-    assert_eq!(texts(&decide(&Config::default(), &State::default(), &observed)), []);
+    assert_eq!(texts(&Smartio::decide(&Config::default(), State::default(), &observed)), []);
     let devices = std::slice::from_ref(&machine.device);
-    let managed = decide(&Config::default(), &State::default(), &Observed { devices, ..observed });
+    let managed = Smartio::decide(&Config::default(), State::default(), &Observed { devices, ..observed });
     assert!(texts(&managed).iter().any(|(knob, _)| knob == "io_priority/app-front.scope"), "{:?}", texts(&managed));
 }
 

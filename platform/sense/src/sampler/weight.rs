@@ -7,7 +7,8 @@
 
 use brisk_formats::ProcessMemory;
 
-use super::{DEPTH, Group, Sampler};
+use super::Sampler;
+use super::groups::{DEPTH, Group};
 
 /// How long it is known in any case.
 const FRESH_NS: u64 = 1_000_000_000;

@@ -5,8 +5,9 @@ use brisk_core::app::App;
 use brisk_core::decision::Note;
 use brisk_core::device;
 use brisk_core::state::{ActionState, SettingState};
-pub use brisk_iram::{Row, Survey};
-pub use brisk_mars::Row as AppPages;
+pub use brisk_core::survey::{
+    AppLaunches, AppMemory as Row, AppPages, MemorySurvey, PagesSurvey, Prefetched, SwapWrites,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -243,16 +244,7 @@ pub struct Apps {
     pub active: bool,
     /// Memory and apps.
     #[serde(flatten)]
-    pub survey: Survey,
-}
-
-/// Bytes that the engine for swap has written out, without what the kernel swaps by itself.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SwapWrites {
-    /// Since it began to count.
-    pub written_bytes: u64,
-    /// What may still be written at this moment; `None` is no limit.
-    pub left_bytes: Option<u64>,
+    pub survey: MemorySurvey,
 }
 
 /// Where the pages of apps are.
@@ -262,65 +254,7 @@ pub struct Pages {
     pub active: bool,
     /// Memory and apps.
     #[serde(flatten)]
-    pub survey: brisk_mars::Survey,
-}
-
-/// What was read ahead of launches, and what they used of it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Prefetched {
-    /// Apps that are known.
-    pub apps: u64,
-    /// Those of them that certainly gain, and those that are left alone.
-    pub gaining_apps: u64,
-    /// Apps for which it does not pay.
-    pub left_alone_apps: u64,
-    /// Launches that were read ahead and learned.
-    pub launches: u64,
-    /// Bytes that were asked for.
-    pub asked_bytes: u64,
-    /// What of them the device read; the others were in memory.
-    pub read_bytes: u64,
-    /// What of those asked for launches used.
-    pub used_bytes: u64,
-}
-
-/// What the engine for launch prefetch knows of an app.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct AppLaunches {
-    /// Its id.
-    pub id: String,
-    /// Its launches so far.
-    pub launches: u64,
-    /// Those of them that were learned.
-    pub learned: u64,
-    /// Whether the pages that it uses are known exactly.
-    pub exact: bool,
-    /// Files that its next launch is expected to use.
-    pub files: u64,
-    /// What is read ahead of its next launch, where memory is not short.
-    pub planned_bytes: u64,
-    /// What of that is of files that other apps use as well.
-    pub shared_bytes: u64,
-    /// `unknown`, `gains` or `left_alone`.
-    pub verdict: String,
-    /// Since when it is left alone, by the wall clock.
-    pub left_alone_since_unix_ms: Option<u64>,
-    /// Launches with reading ahead that are compared.
-    pub launches_with: u64,
-    /// The same without.
-    pub launches_without: u64,
-    /// Wait for storage with reading ahead as a multiple of that without, and its interval of 95 %; `None` with fewer than two of each.
-    pub wait_ratio: Option<f64>,
-    /// Lower end.
-    pub wait_ratio_low: Option<f64>,
-    /// Upper end.
-    pub wait_ratio_high: Option<f64>,
-    /// Bytes that were asked for.
-    pub asked_bytes: u64,
-    /// What of them the device read.
-    pub read_bytes: u64,
-    /// What of those asked for launches used.
-    pub used_bytes: u64,
+    pub survey: PagesSurvey,
 }
 
 /// What the engine for launch prefetch knows.
@@ -330,53 +264,6 @@ pub struct Launches {
     pub active: bool,
     /// The apps, by id.
     pub apps: Vec<AppLaunches>,
-}
-
-impl From<&brisk_prefetch::Survey> for Prefetched {
-    fn from(survey: &brisk_prefetch::Survey) -> Self {
-        use brisk_prefetch::proof::Verdict;
-        let count = |is: fn(&Verdict) -> bool| survey.apps.iter().filter(|app| is(&app.verdict)).count() as u64;
-        let tally = survey.tally();
-        Self {
-            apps: survey.apps.len() as u64,
-            gaining_apps: count(|verdict| matches!(verdict, Verdict::Gains)),
-            left_alone_apps: count(|verdict| matches!(verdict, Verdict::LeftAlone { .. })),
-            launches: tally.launches,
-            asked_bytes: tally.asked_bytes,
-            read_bytes: tally.read_bytes,
-            used_bytes: tally.used_bytes,
-        }
-    }
-}
-
-impl From<brisk_prefetch::AppSurvey> for AppLaunches {
-    fn from(app: brisk_prefetch::AppSurvey) -> Self {
-        use brisk_prefetch::proof::Verdict;
-        let (verdict, left_alone_since_unix_ms) = match app.verdict {
-            Verdict::Unknown => ("unknown", None),
-            Verdict::Gains => ("gains", None),
-            Verdict::LeftAlone { since_unix_ms } => ("left_alone", Some(since_unix_ms)),
-        };
-        Self {
-            id: app.id,
-            launches: app.launches,
-            learned: app.learned,
-            exact: app.exact,
-            files: app.files,
-            planned_bytes: app.planned_bytes,
-            shared_bytes: app.shared_bytes,
-            verdict: verdict.to_owned(),
-            left_alone_since_unix_ms,
-            launches_with: app.compared_launches.0,
-            launches_without: app.compared_launches.1,
-            wait_ratio: app.wait_ratio.map(|of| of.ratio),
-            wait_ratio_low: app.wait_ratio.map(|of| of.low),
-            wait_ratio_high: app.wait_ratio.map(|of| of.high),
-            asked_bytes: app.tally.asked_bytes,
-            read_bytes: app.tally.read_bytes,
-            used_bytes: app.tally.used_bytes,
-        }
-    }
 }
 
 /// Something that happened.
@@ -477,7 +364,7 @@ mod tests {
         Row {
             group: "app-x-1.scope".to_owned(),
             id: "x".to_owned(),
-            importance: brisk_iram::importance::Importance::Background,
+            importance: brisk_core::survey::Importance::Background,
             reason: Reason::rule("not_in_front"),
             memory_bytes: Some(1),
             swap_bytes: Some(1),
@@ -486,7 +373,7 @@ mod tests {
             relaunch_s: 1.0,
             cost_s_per_mib: 0.5,
             protected: Some(Reason::rule("audible")),
-            steps: vec![brisk_iram::candidates::Step::End],
+            steps: vec![brisk_core::survey::Step::End],
             frozen: false,
             ends_first: Some(branch()),
             preference: branch().preference,
@@ -516,7 +403,7 @@ mod tests {
             id: "x".to_owned(),
             left_ns: 1,
             spared: Some(Reason::rule("audible")),
-            pages: Some(brisk_mars::Pages::default()),
+            pages: Some(brisk_core::survey::PrivatePages::default()),
             need_bytes: Some(1),
             lost: Some(0.5),
             frozen: false,
@@ -556,14 +443,14 @@ mod tests {
             ("Prefetched", keys(&Prefetched::default())),
             ("Launches", keys(&Launches::default())),
             ("AppLaunches", keys(&AppLaunches::default())),
-            ("PagesOfApp", keys(&brisk_mars::Pages::default())),
+            ("PagesOfApp", keys(&brisk_core::survey::PrivatePages::default())),
         ];
         for (name, keys) in types {
             assert_eq!(fields(&idl, name), keys, "{name}");
         }
-        let levels = brisk_iram::importance::Importance::ALL.map(|(_, name)| name.to_owned());
+        let levels = brisk_core::survey::Importance::ALL.map(|(_, name)| name.to_owned());
         assert_eq!(names(&idl, "Importance"), levels.into());
-        let steps = brisk_iram::candidates::Step::ALL.map(|step| step.name().to_owned());
+        let steps = brisk_core::survey::Step::ALL.map(|step| step.name().to_owned());
         assert_eq!(names(&idl, "Step"), steps.into());
         let outcome = |outcome: Outcome| word(&serde_json::to_value(outcome).expect("JSON")["outcome"]);
         assert_eq!(names(&idl, "Outcome"), outcomes().into_iter().map(outcome).collect());

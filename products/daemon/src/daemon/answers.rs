@@ -5,6 +5,8 @@ use brisk_core::causes::in_one_line;
 use brisk_core::decision::Note;
 use brisk_core::event::EventKind;
 use brisk_core::outcome::Outcome;
+use brisk_core::survey::{Shown, Topic};
+use brisk_kit::learned::is_learned;
 use brisk_record::Configuration;
 use rustix::event::PollFlags;
 
@@ -14,7 +16,7 @@ use crate::config::Config;
 use crate::control::protocol::{self, Cost, Happening, Reply, Status};
 use crate::control::{Ask, Asked, Fault, reply_with};
 use crate::devices;
-use crate::engines::{Engines, is_learned};
+use crate::engines::Engines;
 use crate::{learned, profiles, savings};
 
 impl Daemon {
@@ -63,7 +65,7 @@ impl Daemon {
             Ask::LaunchBegins(target) => self.launch_begins(target, asked.peer),
             Ask::LaunchEnds(target) => self.launch_ends(target, asked.peer),
             Ask::SetIdle(idle) => self.set_idle(*idle),
-            Ask::GetApps => self.survey(),
+            Ask::GetApps => self.survey_memory(),
             Ask::GetPages(app) => self.survey_pages(app.as_deref()),
             Ask::GetLaunches(app) => Ok(self.launches(app.as_deref())),
             Ask::Forget(app) => self.forget(app.as_deref()),
@@ -118,7 +120,7 @@ impl Daemon {
         self.recorder.configure(self.options.record(&config), configuration.clone(), self.moment.now);
         if differs {
             let (engines, complaints) = Engines::new(&config, &files);
-            self.replace_engines(engines, &config);
+            self.replace_engines(engines);
             complaints.into_iter().for_each(|complaint| self.report_trouble(complaint));
         }
         (self.policy.config, self.policy.configuration) = (config, configuration);
@@ -162,6 +164,14 @@ impl Daemon {
             bytes: self.recorder.bytes(),
             trouble: self.recorder.trouble().map(str::to_owned),
         });
+        let (mut swap_writes, mut prefetched) = (None, None);
+        for shown in self.policy.engines.show(Topic::Totals) {
+            match shown {
+                Shown::SwapWrites(of) => swap_writes = Some(of),
+                Shown::Prefetched(of) => prefetched = Some(of),
+                _ => {}
+            }
+        }
         Status {
             brisk_version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
@@ -184,19 +194,19 @@ impl Daemon {
             saved: state.savings.estimates(),
             saved_how: savings::METHOD.to_owned(),
             cost: Cost { cpu_us: own_cpu_us(), rss_bytes },
-            swap_writes: self.policy.engines.wear(),
-            prefetched: self.policy.engines.launches().map(|survey| protocol::Prefetched::from(&survey)),
+            swap_writes,
+            prefetched,
             memory_programs: machine.killers.running().to_vec(),
             record,
         }
     }
 
-    /// What the engine for launch prefetch knows of an app, or of all.
+    /// What an engine knows of the launches of an app, or of all.
     fn launches(&self, app: Option<&str>) -> Reply {
-        let survey = self.policy.engines.launches();
-        let active = survey.is_some();
-        let of = survey.into_iter().flat_map(|survey| survey.apps);
-        let apps = of.filter(|one| app.is_none_or(|id| one.id == id)).map(protocol::AppLaunches::from).collect();
+        let shown = self.policy.engines.show(Topic::Launches).next();
+        let active = shown.is_some();
+        let mut apps = if let Some(Shown::Launches(apps)) = shown { apps } else { Vec::new() };
+        apps.retain(|one| app.is_none_or(|id| one.id == id));
         reply_with(&[("launches", &protocol::Launches { active, apps })])
     }
 

@@ -5,10 +5,10 @@ use brisk_core::causes::in_one_line;
 use brisk_core::decision::Observed;
 use brisk_core::event::EventKind;
 use brisk_core::reason::Reason;
+use brisk_core::survey::{MemorySurvey, Shown, Topic};
 
 use super::{Daemon, JOURNAL, timer};
 use crate::attempts::part;
-use crate::config::Config;
 use crate::control::protocol::{Apps, Reply};
 use crate::control::{Fault, reply_with};
 use crate::engines::Engines;
@@ -69,26 +69,24 @@ impl Daemon {
         Ok(reply_with(&[("known", &known)]))
     }
 
-    /// What the memory engine makes of each app at this moment.
-    pub(super) fn survey(&mut self) -> Result<Reply, Fault> {
-        let active = self.policy.engines.names().contains(&brisk_iram::NAME);
+    /// What an engine for memory makes of each app at this moment.
+    pub(super) fn survey_memory(&mut self) -> Result<Reply, Fault> {
         self.observe_apps_when_due();
         self.machine.sampler.weigh_apps(true);
         let snapshot = self.machine.sampler.snapshot();
-        self.machine.sampler.weigh_apps(self.policy.engines.need_activities());
+        self.machine.sampler.weigh_apps(self.policy.engines.uses().activities);
         let snapshot = snapshot.map_err(|error| Fault::CannotSense(in_one_line(&error)))?;
         let apps = self.list_apps(self.moment.now.monotonic_ns);
         let previous = self.moment.previous.as_ref();
         let observed = Observed { previous, now: &snapshot, events: &[], devices: &self.machine.devices, apps: &apps };
-        let of_engine = self.policy.engines.survey(&observed);
-        // Without the engine: what it would make of them, having learned nothing.
-        let state = brisk_iram::State::default();
-        let survey = of_engine.unwrap_or_else(|| brisk_iram::survey(&self.policy.config.iram, &state, &observed));
+        let (active, shown) = self.policy.engines.show_or_guess(&self.policy.config, Topic::Memory(&observed));
+        let survey = if let Some(Shown::Memory(survey)) = shown { survey } else { MemorySurvey::default() };
         Ok(reply_with(&[("apps", &Apps { active, survey })]))
     }
 
     /// Replaces the engines, which have learned what they have; what the former ones let last is undone.
-    pub(super) fn replace_engines(&mut self, engines: Engines, config: &Config) {
+    pub(super) fn replace_engines(&mut self, engines: Engines) {
+        let former_ends = self.policy.engines.uses().ends;
         let undone = self.policy.engines.end();
         let undo = |(engine, what)| Resolved {
             what,
@@ -101,17 +99,15 @@ impl Daemon {
         self.apply_edges(undone, Vec::new());
         self.policy.engines = engines;
         self.machine.told_utc_offset_s = None;
-        let is_active = self.policy.engines.need_activities();
-        self.machine.sampler.weigh_apps(is_active);
         self.machine.returns = Returns::default();
-        let limits = |config: &Config| (config.iram.ends, config.iram.ends_per_minute);
-        if limits(config) != limits(&self.policy.config) {
-            self.actuator.limit_ends(config.iram.ends, config.iram.ends_per_minute);
+        let Self { attempts, actuator, policy, machine, .. } = self;
+        let uses = policy.engines.uses();
+        machine.sampler.weigh_apps(uses.activities);
+        if let Some((ends, per_minute_max)) = uses.ends.filter(|ends| former_ends != Some(*ends)) {
+            actuator.limit_ends(ends, per_minute_max);
         }
-        let Self { attempts, actuator, policy, .. } = self;
-        let worker =
-            policy.engines.need_worker().then(|| attempts.using(part::WORKER, || actuator.start_worker(JOURNAL)));
-        let keeper = is_active.then(|| attempts.using(part::KEEPER, || actuator.start_keeper()));
+        let worker = uses.worker.then(|| attempts.using(part::WORKER, || actuator.start_worker(JOURNAL)));
+        let keeper = uses.keeper.then(|| attempts.using(part::KEEPER, || actuator.start_keeper()));
         for error in worker.into_iter().chain(keeper).filter_map(|started| started.ok()?.err()) {
             self.report_trouble(in_one_line(&error));
         }

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use brisk_core::causes::in_one_line;
 use brisk_core::decision::Observed;
 use brisk_core::event::{Event, EventKind};
+use brisk_core::launch::{LaunchFiles, is_private};
 use brisk_core::pages::AppPages;
+use brisk_core::survey::{PagesSurvey, Shown, Topic};
 use brisk_sense::{Group, OpenedFiles};
 
 use super::people::processes;
@@ -39,7 +41,7 @@ impl Daemon {
 
     /// An app comes to the foreground: its page tables are scanned at once, before it runs, and engines hear of that in the same round.
     fn begin_return(&mut self, name: &str) {
-        if !self.policy.engines.learn_from_returns() || self.machine.returns.group().is_some_and(|of| of.name == name) {
+        if !self.policy.engines.uses().returns || self.machine.returns.group().is_some_and(|of| of.name == name) {
             return;
         }
         // Now, as long as the pages of the app before are where it left them.
@@ -71,18 +73,25 @@ impl Daemon {
         }
     }
 
-    /// Scans the groups that engines ask for. One that cannot be read has no pages for them, so that others are not held up by it.
-    pub(super) fn scan_for_engines(&mut self) {
-        for name in self.policy.engines.scans() {
+    /// Observes what engines need before they are asked again.
+    pub(super) fn observe_for_engines(&mut self) {
+        let needs = self.policy.engines.needs();
+        self.scan_groups(needs.scans);
+        self.watch_opens(&needs.opens);
+        self.read_launch_files(needs.launch_files);
+    }
+
+    /// Scans these groups. One that cannot be read has no pages for engines, so that others are not held up by it.
+    fn scan_groups(&mut self, groups: BTreeSet<String>) {
+        for name in groups {
             let Some(group) = self.machine.apps.of_name(&name).cloned() else { continue };
             let pages = self.scan(&group).unwrap_or_default();
             self.push_event(EventKind::Scanned { group: name, pages });
         }
     }
 
-    /// Watches which files launches open that an engine learns from.
-    pub(super) fn watch_opens(&mut self) {
-        let wanted = self.policy.engines.launch_watches();
+    /// Watches which files the launches of these groups open.
+    fn watch_opens(&mut self, wanted: &BTreeSet<String>) {
         let (Machine { sense, apps, opens, .. }, attempts) = (&mut self.machine, &mut self.attempts);
         opens.files.retain(|group, _| wanted.contains(group));
         if wanted.is_empty() || opens.is_refused {
@@ -135,21 +144,21 @@ impl Daemon {
         }
     }
 
-    /// Reads what launches used of files, for engines that ask for it. One that cannot be read used nothing, so that others are not held up.
-    pub(super) fn read_launch_files(&mut self) {
-        for name in self.policy.engines.launch_reads() {
+    /// Reads what the launches of these groups used of files. One that cannot be read used nothing, so that others are not held up.
+    fn read_launch_files(&mut self, groups: BTreeSet<String>) {
+        for name in groups {
             let Some(group) = self.machine.apps.of_name(&name).cloned() else { continue };
-            let (sense, config) = (&self.machine.sense, &self.policy.config.prefetch);
+            let (sense, private) = (&self.machine.sense, &self.policy.engines.uses().private);
             let pids = processes(sense, &group.dir);
             let opened = self.machine.opens.files.get(&name);
-            let is_private = |path: &str| config.is_private(path);
-            let found = self.attempts.using(part::LAUNCH_FILES, || sense.launch_files(&pids, opened, &is_private));
+            let is_left_out = |path: &str| is_private(path, private);
+            let found = self.attempts.using(part::LAUNCH_FILES, || sense.launch_files(&pids, opened, &is_left_out));
             let files = match found {
                 Ok(Ok(files)) => files,
-                Err(_rests) => brisk_core::launch::LaunchFiles::default(),
+                Err(_rests) => LaunchFiles::default(),
                 Ok(Err(error)) => {
                     self.report_trouble(format!("the files of launches are not known: {}", in_one_line(&error)));
-                    brisk_core::launch::LaunchFiles::default()
+                    LaunchFiles::default()
                 }
             };
             self.push_event(EventKind::LaunchUsed { group: name, files });
@@ -171,10 +180,8 @@ impl Daemon {
         let previous = self.moment.previous.as_ref();
         let observed =
             Observed { previous, now: &snapshot, events: &events, devices: &self.machine.devices, apps: &apps };
-        let of_engine = self.policy.engines.pages(&observed);
-        let active = of_engine.is_some();
-        let state = brisk_mars::State::default();
-        let survey = of_engine.unwrap_or_else(|| brisk_mars::survey(&self.policy.config.mars, &state, &observed));
+        let (active, shown) = self.policy.engines.show_or_guess(&self.policy.config, Topic::Pages(&observed));
+        let survey = if let Some(Shown::Pages(survey)) = shown { survey } else { PagesSurvey::default() };
         Ok(reply_with(&[("pages", &Pages { active, survey })]))
     }
 

@@ -103,7 +103,7 @@ impl Daemon {
             self.push_event(event.kind);
         }
         // That no app is in front is no event, and engines that decide by it are to know.
-        if groups.is_empty() && self.policy.engines.need_activities() {
+        if groups.is_empty() && self.policy.engines.uses().activities {
             self.moment.wanted_ns = Some(self.moment.now.monotonic_ns);
         }
         Ok(reply_with(&[("group", &groups.first().map(|group| &group.name))]))

@@ -48,7 +48,7 @@ impl Daemon {
         if let Some(interval) = self.moment.previous.as_ref().and_then(|previous| snapshot.since(previous)) {
             self.state.savings.add_interval(&interval, &self.state.under);
         }
-        if self.policy.engines.need_activities() {
+        if self.policy.engines.uses().activities {
             self.observe_apps_when_due();
             self.tell_local_time();
         } else {
@@ -85,9 +85,7 @@ impl Daemon {
         let scene = Scene { devices: self.machine.devices.clone(), apps };
         self.recorder.round(self.moment.now, &events, &scene, &snapshot, decided);
         self.moment.previous = Some(snapshot);
-        self.scan_for_engines();
-        self.watch_opens();
-        self.read_launch_files();
+        self.observe_for_engines();
     }
 
     /// Logs which files of the kernel cannot be read any more, and which can be read again.

@@ -108,15 +108,17 @@ impl Daemon {
             }
         };
         let mut actuator = Actuator::new(&paths, JOURNAL, options.dry_run)?.guarded_by(Keeper::new([KEEPER.into()]));
-        actuator.limit_ends(config.iram.ends, config.iram.ends_per_minute);
-        // Engines that act on the memory of apps freeze them: the keeper runs from the start, as its program may have to be read from flash.
-        let acts_on_memory = engines.need_activities();
+        let uses = engines.uses();
+        if let Some((ends, per_minute_max)) = uses.ends {
+            actuator.limit_ends(ends, per_minute_max);
+        }
+        // The keeper runs from the start, as its program may have to be read from flash.
         let mut start = |is_needed: bool, name: &str, start: &mut dyn FnMut() -> Result<(), brisk_act::Error>| {
             // One that rests is shown as such.
             is_needed.then(|| attempts.using(name, start).unwrap_or(Ok(())).err()).flatten()
         };
-        let keeper = start(acts_on_memory, part::KEEPER, &mut || actuator.start_keeper());
-        let worker = start(engines.need_worker(), part::WORKER, &mut || actuator.start_worker(JOURNAL));
+        let keeper = start(uses.keeper, part::KEEPER, &mut || actuator.start_keeper());
+        let worker = start(uses.worker, part::WORKER, &mut || actuator.start_worker(JOURNAL));
         for failed in keeper.into_iter().chain(worker) {
             let why = in_one_line(&failed);
             brisk_log::warn!("briskd: {why}");
@@ -128,7 +130,7 @@ impl Daemon {
         let recorder = Recorder::new(record, about(&sense), configuration.clone());
         let choice = SampleChoice { memory_group: options.memory_group.clone(), ..SampleChoice::default() };
         let mut sampler = Sampler::new(sense.clone(), choice)?;
-        sampler.weigh_apps(acts_on_memory);
+        sampler.weigh_apps(uses.activities);
         Ok(Self {
             machine: Machine {
                 sampler,

@@ -7,31 +7,42 @@ use std::sync::{Arc, Mutex};
 type Asked = Arc<Mutex<Vec<(usize, bool)>>>;
 
 struct Watching {
-    needs_memory: bool,
+    memory: bool,
     asked: Asked,
 }
 
-impl Engine for Watching {
-    fn decide(&mut self, observed: &Observed<'_>) -> (Vec<Request>, Vec<Reason>) {
-        self.asked.lock().expect("one thread").push((observed.events.len(), observed.previous.is_some()));
-        (Vec::new(), Vec::new())
+impl AnyEngine for Watching {
+    fn uses(&self) -> Uses {
+        Uses { memory: self.memory, ..Uses::default() }
     }
 
-    fn next_look_ns(&self) -> Option<u64> {
+    fn decide(&mut self, observed: &Observed<'_>) -> Decision<()> {
+        self.asked.lock().expect("one thread").push((observed.events.len(), observed.previous.is_some()));
+        Decision { state: (), requests: Vec::new(), notes: Vec::new(), next_look_ns: None, needs: Needs::default() }
+    }
+
+    fn learned(&mut self) -> Option<String> {
         None
     }
 
-    fn needs_memory(&self) -> bool {
-        self.needs_memory
+    fn forget(&mut self, _app: Option<&str>) -> bool {
+        false
+    }
+
+    fn show(&self, _topic: Topic<'_>) -> Option<Shown> {
+        None
+    }
+
+    fn end(&mut self) -> Vec<Once> {
+        Vec::new()
     }
 }
 
 #[test]
 fn engines_of_memory_wait_while_it_cannot_be_read_and_miss_no_event() {
     let (memory, storage): (Asked, Asked) = (Asked::default(), Asked::default());
-    let engine = |needs_memory, asked: &Asked| -> Box<dyn Engine> {
-        Box::new(Watching { needs_memory, asked: Arc::clone(asked) })
-    };
+    let engine =
+        |memory, asked: &Asked| -> Box<dyn AnyEngine> { Box::new(Watching { memory, asked: Arc::clone(asked) }) };
     let mut engines = Engines::these(vec![
         ("iram".to_owned(), engine(true, &memory)),
         ("smartio".to_owned(), engine(false, &storage)),
