@@ -12,7 +12,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use brisk_core::app::SESSION;
-use brisk_formats::{parse_cgroup_processes, parse_mounts, parse_process_session, parse_process_stat};
+use brisk_formats::{parse_cgroup_processes, parse_mounts, parse_process_session};
 
 use crate::ioprio::{self, IoPriority};
 use crate::journal::PriorityEntry;
@@ -83,11 +83,6 @@ pub(crate) fn session_of(dir: &Path) -> Option<u32> {
     let mut begin = [0; STAT_BYTES];
     let length = fs::File::open(dir.join("stat")).ok()?.read(&mut begin).ok()?;
     u32::try_from(parse_process_session(&begin[..length]).ok()?).ok()
-}
-
-/// The process that started or adopted this one.
-pub(crate) fn parent_of(dir: &Path) -> Option<u32> {
-    Some(parse_process_stat(&fs::read(dir.join("stat")).ok()?).ok()?.parent)
 }
 
 /// All groups of this name (or end of a path) below `root`, such as those of two users.

@@ -11,7 +11,6 @@ use serde::Serialize;
 
 use crate::journal::file::{self, journals, load, remove_unfinished, save};
 use crate::journal::{Entry, PriorityEntry, Record};
-use crate::once::oom;
 use crate::queue::settle;
 use crate::setting_file::{FileEntry, PutBack};
 use crate::{BlockQueue, Error, Paths, groups};
@@ -161,7 +160,7 @@ fn restore_damaged(record: &mut Record, is_damaged: bool, paths: &Paths) -> Repo
     }
     let priorities = std::mem::take(&mut record.priorities);
     record.priorities.extend(priorities.into_iter().filter(|entry| !restore_priority(entry, paths, &mut report)));
-    restore_files(record, paths, &mut report);
+    record.files.retain(|entry| !restore_file(entry, &mut report));
     report
 }
 
@@ -255,20 +254,6 @@ fn restore_priority(entry: &PriorityEntry, paths: &Paths, report: &mut Report) -
         }
     }
     true
-}
-
-/// Undoes what was written into files that hold one setting each, and what processes inherited of it.
-fn restore_files(record: &mut Record, paths: &Paths, report: &mut Report) {
-    let known = std::mem::take(&mut record.files);
-    let mut to_restore = known.clone();
-    for _ in 0..oom::PASSES_MAX {
-        to_restore.extend(oom::heirs(&known, paths));
-        to_restore.retain(|entry| !record.files.contains(entry));
-        if to_restore.is_empty() {
-            break;
-        }
-        record.files.extend(to_restore.drain(..).filter(|entry| !restore_file(entry, report)));
-    }
 }
 
 /// Gives `false` when the file could not be put back.

@@ -58,17 +58,16 @@ impl Machine {
         ] {
             machine.put(&format!("memory/{OLD}/{file}"), text);
         }
-        for (pid, parent, adj) in [(41, 1, 300), (42, 41, 0), (43, 41, -900), (44, 1, 0), (50, 1, 0)] {
-            machine.process(pid, parent, adj);
+        for (pid, parent) in [(41, 1), (42, 41), (43, 41), (44, 1), (50, 1)] {
+            machine.process(pid, parent);
         }
         machine
     }
 
     /// A process that started at the tick of its number.
-    pub(crate) fn process(&self, pid: u32, parent: u32, adj: i32) {
+    pub(crate) fn process(&self, pid: u32, parent: u32) {
         let stat = format!("{pid} (a b) S {parent} 1 {pid} 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {pid} 0 0\n");
         self.put(&format!("proc/{pid}/stat"), &stat);
-        self.put(&format!("proc/{pid}/oom_score_adj"), &format!("{adj}\n"));
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -87,10 +86,6 @@ impl Machine {
 
     pub(crate) fn app(&self, file: &str) -> String {
         self.get(&format!("two/user/{APP}/{file}"))
-    }
-
-    pub(crate) fn adj(&self, pid: u32) -> String {
-        self.get(&format!("proc/{pid}/oom_score_adj"))
     }
 
     pub(crate) fn actuator(&self, dry_run: bool) -> Actuator {
@@ -135,22 +130,12 @@ pub(crate) fn thaw(group: &str) -> Once {
     freeze(group).undo().expect("a thaw")
 }
 
-pub(crate) fn protect(group: &str) -> Once {
-    Once::Protect { group: group.to_owned() }
-}
-
-pub(crate) fn unprotect(group: &str) -> Once {
-    protect(group).undo().expect("an end")
-}
-
 /// Each action once.
 pub(crate) fn all_on(group: &str) -> Vec<Once> {
     let ranges = vec![AddressRange { pid: 41, start: 4096, size_bytes: 4096 }];
     let of = str::to_owned;
     vec![
         thaw(group),
-        protect(group),
-        unprotect(group),
         freeze(group),
         Once::EndApp { group: of(group), grace_ms: 1 },
         Once::DropPageCache { group: of(group) },
