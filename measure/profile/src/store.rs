@@ -128,7 +128,7 @@ pub(crate) fn remove(path: &Path) -> Result<()> {
 mod tests {
     use super::*;
     use brisk_smartstorage::Setting;
-    use brisk_smartstorage::model::{Cell, MODEL_VERSION, Origin, Workload};
+    use brisk_smartstorage::model::{Cell, MODEL_VERSION, Workload};
     use brisk_smartstorage::pattern::Pattern;
     use proptest::prelude::*;
 
@@ -147,7 +147,6 @@ mod tests {
             version: MODEL_VERSION,
             device: "000015 BGND3R".to_owned(),
             kind: "emmc".to_owned(),
-            origin: Origin::Measured,
             meter: "test".to_owned(),
             own,
             workloads: vec![Workload { name: "mail".to_owned(), cells: vec![cell] }],

@@ -488,16 +488,6 @@ fn engine(
                 model.check().map_err(|error| error.to_string()).map(|()| model)
             };
             config.models = measured(files, name, complaints, model);
-            for (kind, preset, text) in smartstorage::shipped::SHIPPED {
-                match model(text) {
-                    Ok(model) => config.models.push(smartstorage::Model {
-                        kind: (*kind).to_owned(),
-                        origin: smartstorage::model::Origin::Shipped,
-                        ..model
-                    }),
-                    Err(why) => complaints.push(format!("the shipped profile of {preset} cannot be used: {why}")),
-                }
-            }
             Some(Of::boxed(config, smartstorage::decide, smartstorage::State::next_look_ns))
         }
         brisk_iram::NAME => {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use brisk_core::stats::bootstrapped;
 use brisk_results::Warning;
 use brisk_smartstorage::Model;
-use brisk_smartstorage::model::{Cell, MODEL_VERSION, Origin, Ratio};
+use brisk_smartstorage::model::{Cell, MODEL_VERSION, Ratio};
 use brisk_smartstorage::pattern::Window;
 
 use super::{Plan, Rates, Sums, Unfinished, phase};
@@ -117,7 +117,6 @@ pub(super) fn table(plan: &Plan, unfinished: &Unfinished, device: String, kind: 
         version: MODEL_VERSION,
         device,
         kind,
-        origin: Origin::Measured,
         meter: plan.meter.in_words(),
         own: plan.own.clone(),
         workloads: workloads.collect(),
