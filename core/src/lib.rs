@@ -33,6 +33,7 @@ pub mod knob;
 pub mod launch;
 pub mod outcome;
 pub mod pages;
+pub mod random;
 pub mod reason;
 pub mod snapshot;
 pub mod state;

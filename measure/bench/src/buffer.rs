@@ -9,10 +9,7 @@
 use std::io;
 use std::ptr::NonNull;
 
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
-
-use crate::address::mix;
+use brisk_core::random::{Random, mix};
 
 /// Length of the noise before a buffer is used again with new stamps.
 pub const NOISE_BYTES: usize = 1 << 20;
@@ -100,7 +97,7 @@ impl Buffers {
         };
         let mut memory = Memory::new(slots * per_slot * block_bytes)?;
         if let Some(seed) = noise_seed {
-            ChaCha8Rng::seed_from_u64(seed).fill_bytes(memory.bytes_mut());
+            Random(seed).fill(memory.bytes_mut());
         }
         Ok(Self { memory, block_bytes, per_slot, turns: vec![0; slots], parts: vec![0; slots] })
     }

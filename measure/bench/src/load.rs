@@ -5,11 +5,9 @@
 
 use std::time::Duration;
 
-use rand::SeedableRng;
-use rand::seq::SliceRandom;
-use rand_chacha::ChaCha8Rng;
+use brisk_core::random::{Random, mix};
 
-use crate::address::{Addresses, Region, mix};
+use crate::address::{Addresses, Region};
 use crate::error::{Error, Result};
 use brisk_results::{Direction, Pattern};
 
@@ -253,7 +251,7 @@ impl Mix {
     fn drawn(read_percent: u64, seed: u64) -> Self {
         let mut directions: Vec<Direction> =
             (0..100).map(|i| if i < read_percent { Direction::Read } else { Direction::Write }).collect();
-        directions.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+        Random(seed).shuffle(&mut directions);
         let (mut reads, mut writes) = (0, 0);
         let mut window = Box::new([(Direction::Read, 0); 100]);
         for (slot, direction) in window.iter_mut().zip(directions) {

@@ -7,11 +7,12 @@
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::address::{Region, mix};
+use crate::address::Region;
 use crate::engine::{Caller, STACK_BYTES, run_together};
 use crate::error::{Error, Result};
 use crate::latency::Clock;
 use crate::load::Load;
+use brisk_core::random::mix;
 use brisk_results::{Direction, Pattern};
 use serde::{Deserialize, Serialize};
 

@@ -14,8 +14,7 @@
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 
-use rand::{RngExt as _, SeedableRng as _};
-use rand_chacha::ChaCha8Rng;
+use brisk_core::random::Random;
 
 /// An app of the paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -182,7 +181,7 @@ pub fn sums(steps: &[Step]) -> Sums {
 /// Steps as they are drawn.
 struct Run<'a> {
     shape: &'a Shape,
-    random: ChaCha8Rng,
+    random: Random,
     steps: Vec<Step>,
     /// Number and size of cached files, the oldest first.
     cached: VecDeque<(u64, u64)>,
@@ -193,7 +192,7 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn new(shape: &'a Shape, seed: u64) -> Self {
-        let random = ChaCha8Rng::seed_from_u64(seed);
+        let random = Random(seed);
         let (steps, cached) = (vec![Step::Start], VecDeque::new());
         Self { shape, random, steps, cached, cached_bytes: 0, next: 0, next_kept: shape.kept_before }
     }
@@ -213,7 +212,8 @@ impl<'a> Run<'a> {
         works.extend((0..shape.objects_per_page).map(|_| Work::Object));
         works.extend((0..shape.entries_per_page).map(|_| Work::Entry));
         works.extend((0..shape.kept_per_page).map(|_| Work::Kept));
-        for work in shuffled(works, &mut self.random) {
+        self.random.shuffle(&mut works);
+        for work in works {
             self.think();
             match work {
                 Work::Object => self.object(),
@@ -227,7 +227,7 @@ impl<'a> Run<'a> {
 
     /// A weight: [`spread_think`] makes times of them.
     fn think(&mut self) {
-        let weight = -(1.0 - self.random.random::<f64>()).ln();
+        let weight = -(1.0 - self.random.unit()).ln();
         self.steps.push(Step::Think { us: (weight * 1e6) as u64 + 1 });
     }
 
@@ -253,7 +253,7 @@ impl<'a> Run<'a> {
             0 => self.new_row(),
             _ if self.shape.entries_are_new => self.new_row(),
             cached => {
-                let (number, _) = self.cached[self.random.random_range(0..cached)];
+                let (number, _) = self.cached[self.random.place(cached)];
                 self.put_index(number);
             }
         }
@@ -261,8 +261,8 @@ impl<'a> Run<'a> {
 
     fn kept(&mut self) {
         // Cookies and accounts are as often renewed as new.
-        let number = if self.next_kept > 0 && self.random.random::<bool>() {
-            self.random.random_range(0..self.next_kept)
+        let number = if self.next_kept > 0 && self.random.below(2) == 0 {
+            self.random.below(self.next_kept)
         } else {
             self.next_kept += 1;
             self.next_kept - 1
@@ -293,19 +293,10 @@ enum Work {
     Kept,
 }
 
-fn shuffled<T>(mut all: Vec<T>, random: &mut ChaCha8Rng) -> Vec<T> {
-    for place in (1..all.len()).rev() {
-        all.swap(place, random.random_range(0..=place));
-    }
-    all
-}
-
 /// Size of an object: as many are smaller than half of the mean as larger, up to twelve times the mean (a log-normal with sigma 1, as
 /// sizes of web objects have).
-fn object_bytes(random: &mut ChaCha8Rng, mean_bytes: f64) -> u64 {
-    // Of twelve uniform numbers, which is close enough to normal.
-    let normal: f64 = (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0;
-    (mean_bytes * (normal - 0.5).exp().min(12.0)).max(200.0) as u64
+fn object_bytes(random: &mut Random, mean_bytes: f64) -> u64 {
+    (mean_bytes * (random.normal() - 0.5).exp().min(12.0)).max(200.0) as u64
 }
 
 /// Scales the weights of all pauses to times that sum up to `think_s`.

@@ -14,6 +14,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use brisk_core::random::mix;
 use brisk_flash::{Completion, Device, Fault, Kind, Preset, Request, Status, SubmitError};
 use brisk_lab_client::Requests;
 
@@ -438,14 +439,6 @@ impl Emulated {
             self.settle(now_ns);
         }
     }
-}
-
-/// Spreads the bits of a number (the finaliser of splitmix64).
-fn mix(value: u64) -> u64 {
-    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ value >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ value >> 31
 }
 
 #[cfg(test)]

@@ -19,12 +19,10 @@
 use std::time::Duration;
 
 use brisk_core::causes::in_one_line;
+use brisk_core::random::Random;
 use brisk_core::stats::{Summary, median, ratio_of_sums, sum_of_medians};
 use brisk_phone::{App, LIMIT_MIN_BYTES};
 use brisk_results::{AppReturns, AppVisit, PolicyReturns, Regime, RegimeReturns};
-use rand::SeedableRng as _;
-use rand::seq::SliceRandom as _;
-use rand_chacha::ChaCha8Rng;
 
 use crate::error::{Error, Result};
 use crate::ground::Ground;
@@ -86,16 +84,16 @@ fn steps(plan: &Plan, round: u64) -> Vec<Step> {
         }
     }
     // The same for a round and for the one in the opposite order.
-    let mut random = ChaCha8Rng::seed_from_u64(round / 2);
+    let mut random = Random(round / 2);
     let mut steps = Vec::new();
     for mut group in groups {
         if plan.regimes.contains(&Regime::Tight) {
-            group.shuffle(&mut random);
+            random.shuffle(&mut group);
             steps.extend(group.iter().map(|&policy| Step::Tight(policy)));
         }
         if plan.regimes.contains(&Regime::Full) {
             for app in &plan.apps {
-                group.shuffle(&mut random);
+                random.shuffle(&mut group);
                 steps.extend(group.iter().map(|&policy| Step::Full(policy, app)));
             }
         }

@@ -9,9 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rand::SeedableRng as _;
-use rand::seq::SliceRandom as _;
-use rand_chacha::ChaCha8Rng;
+use brisk_core::random::Random;
 use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
 
@@ -138,7 +136,7 @@ fn measure(dir: &Path, spec: &SqliteSpec, synchronous: bool, stop: &AtomicBool) 
     })?;
 
     let mut order: Vec<i64> = (1..=next).collect();
-    order.shuffle(&mut ChaCha8Rng::seed_from_u64(spec.seed));
+    Random(spec.seed).shuffle(&mut order);
     // A new text each time, as SQLite does not write unchanged rows.
     let mut rows = order.iter().cycle().zip(1u64..);
     let update_per_s = repeat(&connection, "UPDATE row SET text = ?2 WHERE id = ?1", spec.span, stop, |statement| {

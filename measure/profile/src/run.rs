@@ -22,14 +22,12 @@ use brisk_bench::environment::Run;
 use brisk_bench::place::Place;
 use brisk_bench::work_file::{Size, WorkFile};
 use brisk_bench::{Sense, cache};
+use brisk_core::random::Random;
 use brisk_lab_client::{Client, Device};
 use brisk_results::Header;
 use brisk_sense::{Identity, SampleChoice, Sampler};
 use brisk_smartstorage::model::MODEL_VERSION;
 use brisk_smartstorage::{Model, Setting};
-use rand::SeedableRng;
-use rand::seq::SliceRandom;
-use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -373,7 +371,7 @@ impl Bench<'_> {
         let cells = |todo: &Todo| u64::from(self.options.rounds) * (todo.settings.len() * todo.workloads.len()) as u64;
         let begun = unfinished.cells.iter().filter(|(round, ..)| phase(*round) < phase(todo.first)).count() as u64;
         let all = begun + cells(todo) + todo.later_cells;
-        let mut random = ChaCha8Rng::seed_from_u64(self.options.seed ^ u64::from(todo.first));
+        let mut random = Random(self.options.seed ^ u64::from(todo.first));
         let mut written_bytes = 0;
         for round in todo.first..todo.first + self.options.rounds {
             let of_round = cells(todo) / u64::from(self.options.rounds.max(1));
@@ -385,9 +383,9 @@ impl Bench<'_> {
                 break;
             }
             let mut order = todo.settings.clone();
-            order.shuffle(&mut random);
+            random.shuffle(&mut order);
             let mut inner = todo.workloads.clone();
-            inner.shuffle(&mut random);
+            random.shuffle(&mut inner);
             let together: Vec<Vec<usize>> = inner.chunks(WORKLOADS_TOGETHER).map(<[usize]>::to_vec).collect();
             let pairs = together.iter().flat_map(|some| order.iter().map(move |&setting| (some, setting)));
             for (some, setting) in pairs {

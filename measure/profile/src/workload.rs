@@ -7,10 +7,9 @@
 //!
 //! The held-out workloads are for judging a profile; none of them is in it.
 
+use brisk_core::random::Random;
 use brisk_results::{Direction, Pattern};
 use brisk_smartstorage::paper;
-use rand::{RngExt as _, SeedableRng as _};
-use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 /// Operation of a stream.
@@ -272,15 +271,15 @@ const FLUSHES_PER_S: (f64, f64) = (0.5, 50.0);
 /// unselected ones.
 #[must_use]
 pub fn drawn(seed: u64, count: u32) -> Vec<Workload> {
-    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let mut random = Random(seed);
     // Log-uniform: twice as much is as likely as half as much.
-    let within = |random: &mut ChaCha8Rng, (low, high): (f64, f64)| low * (high / low).powf(random.random());
+    let within = |random: &mut Random, (low, high): (f64, f64)| low * (high / low).powf(random.unit());
     let draw = |number: u32| {
         let mut streams = Vec::new();
         while streams.is_empty() {
             for (direction, pattern, sizes, rates) in RANGES {
-                if random.random_bool(STREAM_SHARE) {
-                    let size = sizes[random.random_range(0..sizes.len())];
+                if random.unit() < STREAM_SHARE {
+                    let size = sizes[random.place(sizes.len())];
                     streams.push(stream(direction, pattern, size, within(&mut random, rates)));
                 }
             }

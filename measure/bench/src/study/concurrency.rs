@@ -4,12 +4,13 @@
 //! concurrent stream, paired within one repetition. The parameter for SmartIO is, for each of the four kinds, the fewest
 //! streams whose speed-up is within noise of the best.
 
+use brisk_core::random::mix;
 use brisk_core::stats::paired_ratio;
 use brisk_sense::Sense;
 
 use super::slowdown::{check_streams, pattern_name};
 use super::{Common, KINDS, Testbed, size_for, summary};
-use crate::address::{Region, mix};
+use crate::address::Region;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::streams::{AfterQuota, Stream};

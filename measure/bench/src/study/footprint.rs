@@ -5,14 +5,12 @@
 
 use std::time::Duration;
 
+use brisk_core::random::{Random, mix};
 use brisk_core::units::format_bytes;
 use brisk_sense::Sense;
-use rand::SeedableRng;
-use rand::seq::SliceRandom;
-use rand_chacha::ChaCha8Rng;
 
 use super::{Common, Testbed, summary};
-use crate::address::{Region, mix};
+use crate::address::Region;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::foreign::Own;
@@ -69,10 +67,10 @@ pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<Fo
     let mut rates = vec![Vec::new(); ranges.len()];
     let mut fewest = options.requests;
     let mut order: Vec<usize> = (0..ranges.len()).collect();
-    let mut random = ChaCha8Rng::seed_from_u64(common.seed);
+    let mut random = Random(common.seed);
     let steps = f64::from(common.runs) * ranges.len() as f64;
     for run in 0..common.runs {
-        order.shuffle(&mut random);
+        random.shuffle(&mut order);
         for (step, &index) in order.iter().enumerate() {
             let range_bytes = ranges[index];
             let name = format!("random writes within {}", format_bytes(range_bytes));

@@ -11,12 +11,13 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
+use brisk_core::random::mix;
 use brisk_core::stats::paired_ratio;
 use brisk_sense::Sense;
 
 use super::slowdown::{STREAMS_MAX, check_streams, pattern_name};
 use super::{Common, Testbed, exactly, own, phase, summary};
-use crate::address::{Region, mix};
+use crate::address::Region;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::stream_process::{Done, StreamProcess};

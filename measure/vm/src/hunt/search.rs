@@ -9,7 +9,9 @@
 
 use std::collections::HashSet;
 
-use super::load::{Levels, Random};
+use brisk_core::random::Random;
+
+use super::load::Levels;
 use super::score::Bound;
 
 /// Worst loads of a bound that the search changes.
@@ -29,7 +31,7 @@ pub struct Tried {
 /// Up to `count` new loads, made of the worst ones of each bound in turn. `step` numbers the calls with one seed.
 #[must_use]
 pub fn next(tried: &[Tried], seed: u64, step: u64, count: usize) -> Vec<Levels> {
-    let mut random = Random::new(!seed, step);
+    let mut random = Random::stream(!seed, step);
     let mut known: HashSet<Levels> = tried.iter().map(|one| one.load).collect();
     let worst: Vec<Vec<Levels>> =
         Bound::ALL.iter().map(|bound| worst(tried, *bound, WORST)).filter(|of| !of.is_empty()).collect();

@@ -17,10 +17,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use brisk_core::random::mix;
 use brisk_sense::Sense;
 use rustix::io::ReadWriteFlags;
 
-use crate::address::{Addresses, Region, mix};
+use crate::address::{Addresses, Region};
 use crate::buffer::Buffers;
 use crate::control::Control;
 use crate::engine::Caller;
