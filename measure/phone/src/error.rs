@@ -198,6 +198,9 @@ pub enum Error {
     /// The run folder of the phone's daemon cannot be used.
     #[error("cannot end the daemon that manages the phone's device")]
     Act(#[from] brisk_act::Error),
+    /// Its swap area could not be made or removed.
+    #[error(transparent)]
+    Swap(#[from] brisk_act::SwapAreaError),
     /// /proc or /sys could not be read.
     #[error("cannot read the state of the machine")]
     Sense(#[from] brisk_sense::Error),

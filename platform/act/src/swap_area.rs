@@ -14,7 +14,7 @@
 mod area;
 mod boot;
 mod error;
-mod kernel;
+pub mod kernel;
 mod record;
 mod undo;
 
