@@ -2,6 +2,7 @@
 
 mod journal_lines;
 mod once_tree;
+mod plain_tree;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -2,40 +2,40 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::Deref;
 use std::path::PathBuf;
 
-use brisk_act::{Actuator, Paths, Sensed};
+use brisk_act::{Actuator, Sensed};
 use brisk_core::action::{AddressRange, Once};
 use brisk_core::app::{AppFacts, Role, classify};
 use brisk_core::outcome::Outcome;
 
 use crate::journal_lines::of_a_dead_owner;
+use crate::plain_tree::Tree;
 
 pub(crate) const APP: &str = "app-a-1.scope";
 pub(crate) const OLD: &str = "app-old-1.scope";
 pub(crate) const SESSION: &str = "session-50";
 
 /// Version 2 has `APP` with the memory controller; version 1 has `OLD` in the freezer and the memory hierarchy.
-pub(crate) struct Machine {
-    pub(crate) dir: tempfile::TempDir,
-    pub(crate) paths: Paths,
+pub(crate) struct Machine(Tree);
+
+impl Deref for Machine {
+    type Target = Tree;
+
+    fn deref(&self) -> &Tree {
+        &self.0
+    }
 }
 
 impl Machine {
     pub(crate) fn new() -> Self {
-        let dir = tempfile::tempdir().expect("temporary directory");
-        let at = |name: &str| dir.path().join(name);
-        let paths = Paths { sysfs: at("sys"), proc: at("proc"), journal: at("run/journal") };
-        let machine = Self { paths, dir };
-        let mount = |kind: &str, name: &str, options: &str| {
-            format!("30 1 0:27 / {} rw - {kind} {kind} rw,{options}\n", machine.path(name).display())
-        };
-        let mounts = [
-            mount("cgroup2", "two", "relatime"),
-            mount("cgroup", "freezer", "freezer"),
-            mount("cgroup", "memory", "memory"),
-        ];
-        machine.put("proc/self/mountinfo", &mounts.concat());
+        let machine = Self(Tree::new(&[]));
+        machine.mount_groups(&[
+            ("cgroup2", "two", "relatime"),
+            ("cgroup", "freezer", "freezer"),
+            ("cgroup", "memory", "memory"),
+        ]);
         for (file, text) in [
             ("cgroup.procs", "41\n42\n"),
             ("cgroup.freeze", "0\n"),
@@ -70,30 +70,8 @@ impl Machine {
         self.put(&format!("proc/{pid}/stat"), &stat);
     }
 
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
-    }
-
-    pub(crate) fn put(&self, name: &str, text: &str) {
-        let path = self.path(name);
-        fs::create_dir_all(path.parent().expect("a directory")).expect("fixture");
-        fs::write(path, text).expect("fixture");
-    }
-
-    pub(crate) fn get(&self, name: &str) -> String {
-        fs::read_to_string(self.path(name)).expect("fixture").trim().to_owned()
-    }
-
     pub(crate) fn app(&self, file: &str) -> String {
         self.get(&format!("two/user/{APP}/{file}"))
-    }
-
-    pub(crate) fn actuator(&self, dry_run: bool) -> Actuator {
-        Actuator::new(&self.paths, "briskd", dry_run).expect("a journal")
-    }
-
-    pub(crate) fn journals(&self) -> Vec<PathBuf> {
-        fs::read_dir(&self.paths.journal).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
     }
 
     /// Makes the journal that of a process that was killed.
