@@ -20,6 +20,9 @@
 //! - [`state`]: requests with what became of them.
 //! - [`units`]: sizes, durations and rates as people write and read them.
 //! - [`stats`]: the statistics that brisk reports, each with its interval.
+//! - [`random`]: seeded pseudo-random numbers.
+
+#![warn(missing_docs)]
 
 pub mod action;
 pub mod app;

@@ -17,9 +17,7 @@ use serde::{Deserialize, Serialize};
 /// A contiguous part of the work file or device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Region {
-    /// First byte.
     pub start_bytes: u64,
-    /// Length.
     pub len_bytes: u64,
 }
 
@@ -73,7 +71,6 @@ impl Addresses {
         Self { start_bytes: region.start_bytes, block_bytes, blocks, order }
     }
 
-    /// Blocks in a pass.
     #[must_use]
     pub fn blocks(&self) -> u64 {
         self.blocks

@@ -47,7 +47,6 @@ impl Memory {
         Ok(Self { start, len_bytes })
     }
 
-    /// The whole memory.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: the mapping is live, readable and zeroed or written through this value only.
@@ -145,7 +144,6 @@ impl Buffers {
         self.memory.as_mut_ptr().wrapping_add(start)
     }
 
-    /// Size of a buffer.
     #[must_use]
     pub fn block_bytes(&self) -> usize {
         self.block_bytes

@@ -15,7 +15,6 @@ use brisk_results::{Direction, Pattern};
 pub const ALIGNMENT_BYTES: u64 = 4096;
 /// The smallest request: a sector of 512 bytes.
 pub const SMALLEST_BLOCK_BYTES: u64 = 512;
-/// The largest request.
 pub const LARGEST_BLOCK_BYTES: u64 = 16 << 20;
 /// The most requests in flight.
 pub const DEEPEST_REQUESTS: u32 = 1024;
@@ -25,7 +24,6 @@ pub const BUFFERS_BYTES: u64 = 256 << 20;
 /// Limits of a run, which ends at the first that it reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct End {
-    /// Most requests.
     pub requests: Option<u64>,
     /// Most time; requests in flight then complete and count.
     pub time: Option<Duration>,
@@ -38,21 +36,17 @@ impl End {
         Self { requests: Some(requests), time: None }
     }
 
-    /// An end after a time.
     #[must_use]
     pub fn after_time(time: Duration) -> Self {
         Self { requests: None, time: Some(time) }
     }
 }
 
-/// One kind of load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Load {
-    /// Order of addresses.
     pub pattern: Pattern,
     /// Share of requests that read.
     pub read_percent: u32,
-    /// Size of a request.
     pub block_bytes: u64,
     /// Requests kept in flight.
     pub depth_requests: u32,
@@ -61,13 +55,10 @@ pub struct Load {
     /// Every so many writes, one returns when it and the writes that returned before it are durable (RWF_DSYNC); 0 for
     /// none.
     pub durable_every_writes: u32,
-    /// Where reads go.
     pub reads: Region,
-    /// Where writes go.
     pub writes: Region,
     /// Seed of addresses, mix and data.
     pub seed: u64,
-    /// Its limits.
     pub end: End,
 }
 
@@ -154,12 +145,9 @@ pub fn check_depth(depth_requests: u32, block_bytes: u64) -> Result<()> {
     Ok(())
 }
 
-/// One request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// Read or write.
     pub direction: Direction,
-    /// First byte.
     pub offset_bytes: u64,
     /// Whether it is a write that returns when it is durable.
     pub durable: bool,

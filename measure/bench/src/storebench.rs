@@ -39,7 +39,6 @@ pub enum Budget {
     Full,
 }
 
-/// Limits of a budget.
 struct Allowance {
     name: &'static str,
     time: Duration,
@@ -72,14 +71,12 @@ impl Budget {
     }
 }
 
-/// Parameters of a run.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Directory, or block device with `destroy_data`.
     pub path: PathBuf,
     /// Permission to destroy the content of the block device.
     pub destroy_data: bool,
-    /// Time and precision.
     pub budget: Budget,
     /// Total time, instead of the budget's.
     pub time: Option<Duration>,

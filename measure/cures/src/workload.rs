@@ -16,16 +16,13 @@ use std::fmt::Write as _;
 
 use brisk_core::random::Random;
 
-/// An app of the paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum App {
-    /// Web pages.
     WebBench,
     /// A social network.
     Facebook,
 }
 
-/// Parameters of an app.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shape {
     /// Pages, or screens of a feed.
@@ -34,7 +31,6 @@ pub struct Shape {
     pub objects_per_page: u32,
     /// Mean size of an object.
     pub object_bytes: f64,
-    /// Size of the cache.
     pub cache_bytes: u64,
     /// Further rows of the index by page.
     pub entries_per_page: u32,
@@ -52,7 +48,6 @@ pub struct Shape {
 
 /// A step of the program `c/app.c`, which says what each does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "c/app.c documents them")]
 pub enum Step {
     Start,
     Think { us: u64 },
@@ -63,7 +58,6 @@ pub enum Step {
     Drop { database: Database, from: u64, to: u64 },
 }
 
-/// A database of an app.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Database {
     /// The index of the cache, which can be made anew.
@@ -72,18 +66,13 @@ pub enum Database {
     Kept,
 }
 
-/// Sums over steps.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Sums {
     /// Time without storage.
     pub think_s: f64,
-    /// Files written.
     pub files: u64,
-    /// Their bytes.
     pub file_bytes: u64,
-    /// Files that are left.
     pub cached_files: u64,
-    /// Their bytes.
     pub cached_bytes: u64,
     /// Statements that write to the index.
     pub index_writes: u64,
@@ -92,10 +81,8 @@ pub struct Sums {
 }
 
 impl App {
-    /// Both.
     pub const ALL: [Self; 2] = [Self::WebBench, Self::Facebook];
 
-    /// Its name in documents.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -104,7 +91,6 @@ impl App {
         }
     }
 
-    /// Its parameters.
     #[must_use]
     pub fn shape(self) -> &'static Shape {
         match self {
@@ -150,7 +136,6 @@ pub fn text(steps: &[Step]) -> String {
     text
 }
 
-/// Sums over steps.
 #[must_use]
 pub fn sums(steps: &[Step]) -> Sums {
     let mut sums = Sums::default();

@@ -65,7 +65,6 @@ fn measured(folder: &Path, indices: impl Iterator<Item = u64>, seed: u64) -> Any
     Ok(lines)
 }
 
-/// Draws for a fleet.
 struct Draws(Random);
 
 impl Draws {

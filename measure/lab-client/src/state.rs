@@ -24,7 +24,6 @@ pub enum Transport {
     /// A FUSE file under a loop device.
     #[default]
     Fuse,
-    /// A ublk device.
     Ublk {
         /// The mark that it bears: a random number that no other device has.
         mark: u64,
@@ -43,7 +42,6 @@ pub struct Record {
     pub identity: Option<Identity>,
     /// Parameters that differ from the preset.
     pub set: Vec<(String, String)>,
-    /// Size.
     pub size_bytes: u64,
     /// Seed of what a power cut loses.
     pub seed: u64,

@@ -8,7 +8,6 @@ use brisk_screen::{Input, Rect};
 
 /// The paper's number of events.
 pub const PAPER_EVENTS: u64 = 500;
-/// The paper's seed.
 pub const PAPER_SEED: u64 = 10;
 
 const KEYS: [&str; 12] =

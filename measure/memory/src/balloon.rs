@@ -50,7 +50,6 @@ impl Balloon {
         self.child.id()
     }
 
-    /// Whether it runs.
     pub(crate) fn is_alive(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }

@@ -35,12 +35,10 @@ const KEEP_BYTES: u64 = 4 << 20;
 /// How long the user stays in an app after a return that an engine learns from.
 const DWELL: Duration = Duration::from_secs(2);
 
-/// What is measured.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// Policies, the baseline first.
     pub policies: Vec<&'static Policy>,
-    /// Regimes.
     pub regimes: Vec<Regime>,
     /// Apps in the order in which they are used.
     pub apps: Vec<&'static App>,
@@ -48,7 +46,6 @@ pub struct Plan {
     pub rounds: u64,
     /// Names of apps that are no part of sums.
     pub apart: Vec<String>,
-    /// Time limit of a return.
     pub limit_ms: f64,
     /// Memory of the phone when memory is full.
     pub memory_bytes: u64,
@@ -63,18 +60,14 @@ enum Step {
     Full(&'static Policy, &'static App),
 }
 
-/// One measured return.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
-    /// The regime.
     pub regime: Regime,
-    /// Name of the policy.
     pub policy: &'static str,
     /// The return, or why there is none, with the app's name.
     pub visit: std::result::Result<AppVisit, String>,
 }
 
-/// The steps of a round.
 fn steps(plan: &Plan, round: u64) -> Vec<Step> {
     let mut groups: Vec<Vec<&'static Policy>> = Vec::new();
     for &policy in &plan.policies {

@@ -31,7 +31,6 @@ pub(crate) struct Document {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// All documents.
 pub(crate) fn all() -> Vec<Document> {
     let text = |name, text: String| Document { name, bytes: text.into_bytes() };
     vec![

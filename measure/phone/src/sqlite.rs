@@ -49,7 +49,6 @@ impl JournalMode {
 /// Parameters of the measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SqliteSpec {
-    /// Journal mode.
     pub journal_mode: JournalMode,
     /// Time for each kind of transaction.
     pub span: Duration,
@@ -66,11 +65,8 @@ impl Default for SqliteSpec {
 /// Transactions a second, of one row each.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SqliteRates {
-    /// Inserts.
     pub insert_per_s: f64,
-    /// Updates.
     pub update_per_s: f64,
-    /// Deletes.
     pub delete_per_s: f64,
 }
 
@@ -121,7 +117,6 @@ fn failed_to(action: &'static str) -> impl FnOnce(rusqlite::Error) -> Error {
     move |source| Error::Sqlite { action, source }
 }
 
-/// Measures in a directory.
 fn measure(dir: &Path, spec: &SqliteSpec, synchronous: bool, stop: &AtomicBool) -> Result<SqliteRates> {
     let database = Database::in_dir(dir);
     let connection = Connection::open(&database.file).map_err(failed_to("make a database in the phone"))?;

@@ -31,9 +31,7 @@ const LEFT_SHARE_MAX: f64 = 0.02;
 pub struct Served {
     /// Latency of reads, from their due times.
     pub reads: Times,
-    /// Latency of writes.
     pub writes: Times,
-    /// Latency of flushes.
     pub flushes: Times,
     /// Due requests that were not issued by the end.
     pub left: u64,
@@ -57,7 +55,6 @@ impl Served {
     }
 }
 
-/// Source of requests.
 enum Source {
     Drawn(Box<Drawn>),
     Recorded(Recorded),
@@ -72,14 +69,12 @@ struct Drawn {
     due_ns: u64,
 }
 
-/// A recording on its way.
 struct Recorded {
     arrivals: Vec<Arrival>,
     region: Region,
     index: usize,
 }
 
-/// The next request.
 struct Request {
     action: Action,
     offset_bytes: u64,

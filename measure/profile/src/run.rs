@@ -44,26 +44,21 @@ pub const DEPTHS_REQUESTS: [u32; 4] = [4, 16, 64, 128];
 const ROUNDS_MIN: u32 = 3;
 /// Overhead of switching and draining relative to the cells' time, for the estimate of the remaining time.
 const AROUND: f64 = 1.25;
-/// Parameters.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Directory on the device, or the device itself with `destroy_data`.
     pub path: PathBuf,
     /// Permission to destroy the content of the device.
     pub destroy_data: bool,
-    /// Workloads.
     pub workloads: Vec<Workload>,
-    /// Queue depths.
     pub depths_requests: Vec<u32>,
     /// Schedulers; none: all that the kernel offers.
     pub schedulers: Vec<String>,
     /// Length of a cell in each round.
     pub cell: Duration,
-    /// Rounds.
     pub rounds: u32,
     /// Total time: rounds beyond the third are skipped when they would exceed it.
     pub budget: Duration,
-    /// Size of the work file.
     pub size: Size,
     /// The meter; none: the best that there is.
     pub meter: Option<MeterKind>,
@@ -81,19 +76,15 @@ pub type Rates = BTreeMap<(String, Setting), (f64, bool)>;
 /// The measurements. As JSON, a run in the virtual machine passes them to the host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// The table.
     pub model: Model,
-    /// What was done.
     #[serde(with = "as_list")]
     pub rates: Rates,
-    /// The meter.
     pub meter: About,
     /// Half the distance between the rounds of a cell over their middle, in the middle of all cells: of energy, and of delay.
     /// Nothing where there is one round.
     pub spread_share: (f64, f64),
     /// Cells of an earlier run that was stopped.
     pub taken_over: usize,
-    /// Head of the document.
     pub header: Header,
 }
 
@@ -165,7 +156,6 @@ fn phase(round: u32) -> u32 {
     round / PHASE_ROUNDS
 }
 
-/// Where everything is.
 struct Bench<'a> {
     options: &'a Options,
     control: &'a Control<'a>,

@@ -20,7 +20,6 @@ pub const PROFILES: &str = "/var/lib/brisk/profiles";
 pub const FILE_BYTES_MAX: u64 = 256 << 10;
 /// Most bytes that are read here, where the state of an unfinished run has every sample.
 const READ_BYTES_MAX: u64 = 64 << 20;
-/// The part of this engine.
 const ENGINE: &str = "smartstorage";
 /// Digits of a number that are kept.
 const DIGITS: usize = 6;

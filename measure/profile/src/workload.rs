@@ -16,9 +16,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// Reads.
     Read,
-    /// Writes.
     Write,
     /// Makes durable what was written (fdatasync).
     Flush,
@@ -27,9 +25,7 @@ pub enum Action {
 /// Requests of one kind that arrive at random times (a Poisson process).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Stream {
-    /// What.
     pub action: Action,
-    /// Order of addresses.
     pub pattern: Pattern,
     /// Size of a request; 0 for flushes.
     pub block_bytes: u64,
@@ -40,9 +36,7 @@ pub struct Stream {
 /// A request of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Arrival {
-    /// From the beginning.
     pub at_us: u64,
-    /// What.
     pub action: Action,
     /// In whole blocks of 4 KiB; wrapped into the work file.
     pub offset_bytes: u64,
@@ -60,13 +54,9 @@ pub enum Ask {
     Recorded(Vec<Arrival>),
     /// A constant number of requests in flight.
     Closed {
-        /// Order of addresses.
         pattern: Pattern,
-        /// Share that reads.
         read_percent: u32,
-        /// Size of a request.
         block_bytes: u64,
-        /// Requests in flight.
         depth_requests: u32,
         /// Sequential streams in turn, each in its own part of the work file; 1 for random requests.
         streams: u32,
@@ -75,17 +65,13 @@ pub enum Ask {
     },
 }
 
-/// A workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Workload {
-    /// Its name.
     pub name: String,
-    /// What it stands for.
     pub about: String,
     /// Whether it uses the page cache, as most apps do: read-ahead and write-back throttling then matter.
     #[serde(default)]
     pub cached: bool,
-    /// What it asks.
     pub ask: Ask,
 }
 

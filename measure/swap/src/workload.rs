@@ -25,33 +25,17 @@ const PAGE_US: u64 = 400;
 /// Why there is no such workload.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum WorkloadError {
-    /// Too few apps.
     #[error("a workload needs at least two apps, this one has {0}")]
     TooFewApps(usize),
-    /// Memory that one app fills.
     #[error("memory of {memory_pages} pages is too small: the largest app has {largest_pages}")]
-    TooLittleMemory {
-        /// Its size.
-        memory_pages: u64,
-        /// The heap of the largest app.
-        largest_pages: u64,
-    },
-    /// More swapped out than the area holds.
+    TooLittleMemory { memory_pages: u64, largest_pages: u64 },
     #[error("the swap area of {area_slots} slots is too small: {needed_slots} pages do not fit into memory")]
-    TooSmallArea {
-        /// Its size.
-        area_slots: u32,
-        /// Pages of all apps less memory.
-        needed_slots: u64,
-    },
+    TooSmallArea { area_slots: u32, needed_slots: u64 },
 }
 
-/// An app of a workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AppSize {
-    /// Its name.
     pub name: String,
-    /// Pages of its heap.
     pub pages: u64,
 }
 

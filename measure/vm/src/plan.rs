@@ -27,7 +27,6 @@ pub fn script(name: &str, tasks: &[Task<'_>], scale: f64) -> String {
     script
 }
 
-/// The part of one case.
 #[must_use]
 pub fn paragraph(scenario: &Scenario, index: usize, case: &Case, scale: f64) -> String {
     let mut script = String::new();

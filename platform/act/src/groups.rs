@@ -142,7 +142,6 @@ pub(crate) fn takers(groups: &[PathBuf]) -> usize {
 /// What came of giving a priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Given {
-    /// Threads that were there.
     pub threads: usize,
     /// Those of them that got it, and did not have it.
     pub changed: usize,

@@ -35,7 +35,6 @@ const OLD_NAME: (&str, &str) = ("promote-to-rt", "none-to-rt");
 pub(crate) struct FileEntry {
     #[serde(flatten)]
     pub(crate) by: By,
-    /// The file.
     pub(crate) file: PathBuf,
     #[serde(flatten)]
     pub(crate) of: Identity,
@@ -49,7 +48,6 @@ pub(crate) struct FileEntry {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum By {
-    /// A knob.
     Knob(Knob),
     /// An action that happened once, on the control group of this name.
     Group(String),

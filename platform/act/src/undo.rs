@@ -26,16 +26,13 @@ pub struct Left {
     pub found: Option<String>,
     /// What stood there before brisk.
     pub original: String,
-    /// Why it was left.
     pub reason: String,
 }
 
-/// What an undo did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// Device (or control group) and setting of everything that has its first value again.
     pub restored: Vec<(String, String)>,
-    /// What was left, and why.
     pub left: Vec<Left>,
     #[serde(skip)]
     failed: Vec<String>,
@@ -88,7 +85,6 @@ pub fn damaged_journals(paths: &Paths) -> Vec<DamagedJournal> {
 /// A journal that cannot be read. Shown, it says what that means and what helps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DamagedJournal {
-    /// The file.
     pub file: PathBuf,
     /// How many of its settings cannot be read; `None` when nothing can.
     pub lost: Option<usize>,

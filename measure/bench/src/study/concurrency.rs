@@ -21,14 +21,11 @@ pub const PAPER_STREAM_BYTES: u64 = 32 << 20;
 /// Speed-ups closer than this are equal, however narrow their intervals.
 pub const TIE_SHARE: f64 = 0.02;
 
-/// Parameters.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Place and repetitions.
     pub common: Common,
-    /// Bytes of each stream.
     pub stream_bytes: u64,
-    /// Numbers of streams.
     pub streams: Vec<u32>,
 }
 

@@ -18,13 +18,11 @@ use crate::load::{End, Load};
 use crate::work_file::Size;
 use brisk_results::{Direction, FootprintDrop, FootprintPoint, FootprintReport, Pattern, Warning};
 
-/// The smallest range.
 pub const FIRST_RANGE_BYTES: u64 = 8 << 20;
 /// Requests of a point in the paper.
 pub const PAPER_REQUESTS: u64 = 2_048;
 /// Bytes written sequentially before each point in the paper.
 pub const PAPER_PRECONDITION_BYTES: u64 = 1 << 30;
-/// Least factor of a drop.
 pub const DROP_FACTOR: f64 = 1.5;
 /// Least loss of throughput from one range to the next within a drop; less is noise.
 pub const STEP_SHARE: f64 = 0.1;
@@ -33,14 +31,11 @@ pub const RECOVERY_FACTOR: f64 = 1.25;
 /// Request size of the preconditioning.
 const PRECONDITION_BLOCK_BYTES: u64 = 1 << 20;
 
-/// Parameters.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Place and repetitions.
     pub common: Common,
-    /// The largest range.
     pub largest: Size,
-    /// Requests of a point.
     pub requests: u64,
     /// Most time of a point, which then has fewer requests: the slowest cards do three a second.
     pub patience: Option<Duration>,

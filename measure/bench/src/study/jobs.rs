@@ -31,7 +31,6 @@ const TRIAL_REQUESTS: u64 = 128;
 /// Fewest and most requests of a job.
 const REQUESTS: (u64, u64) = (64, 1 << 16);
 
-/// Parameters.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Place and repetitions; each repetition has a turn with and one without.
@@ -74,7 +73,6 @@ pub trait Turns {
 /// Result of the study.
 #[derive(Debug)]
 pub struct Outcome {
-    /// One for each pattern.
     pub jobs: Vec<ProveJobs>,
     /// Bytes written, and warnings.
     pub header: Header,
@@ -124,7 +122,6 @@ struct Plan {
     seed: u64,
 }
 
-/// Measurements of one turn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Turn {
     read_us: f64,

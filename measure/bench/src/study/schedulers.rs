@@ -31,12 +31,10 @@ pub const PAPER_MIX_BYTES: u64 = 128 << 20;
 /// Shares of reads: the paper's, and 0, the reference of write slowdowns.
 pub const READ_PERCENTS: [u32; 11] = [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
 
-/// Parameters.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Place and repetitions.
     pub common: Common,
-    /// Bytes of a mix.
     pub mix_bytes: u64,
     /// Requests that the load keeps in flight.
     pub depth_requests: u32,

@@ -20,7 +20,6 @@ pub const PAPER_STREAM_BYTES: u64 = 128 << 20;
 /// Most streams of a direction.
 pub const STREAMS_MAX: u32 = 64;
 
-/// Parameters.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Place and repetitions.

@@ -18,9 +18,7 @@ pub enum Order {
 /// Closed-loop load of one process.
 #[derive(Debug, Clone, Copy)]
 pub struct Load {
-    /// Read or write.
     pub kind: Kind,
-    /// Order of addresses.
     pub order: Order,
     /// Record size; split into requests of at most 128 KiB.
     pub record_bytes: u64,
@@ -28,7 +26,6 @@ pub struct Load {
     pub outstanding: u64,
     /// First byte of its region.
     pub region_start: u64,
-    /// Length of its region.
     pub region_bytes: u64,
     /// Bytes to move; the load continues after that until all others are done.
     pub total_bytes: u64,

@@ -23,17 +23,14 @@ const FOLLOWER_WEIGHT: f64 = 4.0;
 /// First quartile and median of the dwell.
 const DWELL_S_P25: f64 = 8.0;
 const DWELL_S_P50: f64 = 32.0;
-/// Longest dwell.
 const DWELL_S_MAX: f64 = 1_800.0;
 /// The first quartile of the normal distribution, in standard deviations below the mean.
 const NORMAL_P25: f64 = 0.674_489_75;
 
-/// What is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Synthetic {
     /// Seed of all that is random.
     pub seed: u64,
-    /// How many sessions.
     pub sessions: usize,
 }
 

@@ -70,7 +70,6 @@ impl Counters {
     }
 }
 
-/// Stops all streams.
 #[derive(Debug, Default)]
 pub(super) struct Stop {
     stopped: Mutex<bool>,

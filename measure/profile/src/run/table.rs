@@ -12,7 +12,6 @@ use super::{Plan, Rates, Sums, Unfinished, phase};
 
 /// Rounds that differ by more hide savings of a few percent, and that is said: of energy ...
 const ENERGY_SPREAD_SHARE_MAX: f64 = 0.05;
-/// ... and of delay.
 const DELAY_SPREAD_SHARE_MAX: f64 = 0.10;
 
 /// The median over the rounds that have a value.

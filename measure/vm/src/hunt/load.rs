@@ -9,15 +9,12 @@
 /// A dimension: its values by level, and how often each is drawn.
 #[derive(Debug, Clone, Copy)]
 pub struct Dimension {
-    /// Values by level.
     pub values: &'static [u32],
     /// Weights of the levels in a draw; as many as values.
     pub weights: &'static [u8],
 }
 
-/// Dimensions of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[allow(missing_docs, reason = "the table below describes them")]
 pub enum Dim {
     Preset,
     Dies,
@@ -51,12 +48,10 @@ pub enum Dim {
 use Dim::*;
 use brisk_core::random::Random;
 
-/// Number of dimensions.
 pub const DIMENSIONS: usize = 27;
 
 /// Pauses of 0 to 50 ms.
 const PAUSES_US: &[u32] = &[0, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000];
-/// Sizes of requests.
 const SIZES_KIB: &[u32] = &[4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
 /// All dimensions, in the order of [`Dim`].
@@ -171,7 +166,6 @@ impl Levels {
         self.0.iter().map(|level| u32::from(*level)).sum()
     }
 
-    /// The value of a dimension.
     #[must_use]
     pub fn value(self, dim: Dim) -> u32 {
         TABLE[dim as usize].1.values[usize::from(self.0[dim as usize])]

@@ -22,7 +22,6 @@ const DRAWS_MAX: usize = 50;
 /// A load with the values of its bounds over what the bounds allow.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tried {
-    /// The load.
     pub load: Levels,
     /// By bound: above 1 is missed.
     pub excess: Vec<(Bound, f64)>,
@@ -54,7 +53,6 @@ pub fn worst(tried: &[Tried], bound: Bound, count: usize) -> Vec<Levels> {
     all.into_iter().take(count).map(|(_, load)| load).collect()
 }
 
-/// Shrinks one load.
 #[derive(Debug, Clone)]
 pub struct Shrink {
     /// The smallest load that shows the effect so far.

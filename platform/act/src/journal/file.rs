@@ -47,7 +47,6 @@ struct Head {
     version: u32,
     name: String,
     owner: Owner,
-    /// Without the heads.
     lines: usize,
 }
 

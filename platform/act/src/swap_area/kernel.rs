@@ -16,7 +16,6 @@ use super::{Result, SwapAreaError, area, failed};
 const SWAP_FLAG_PREFER: i32 = 0x8000;
 const CONTROL: &str = "/sys/class/zram-control";
 
-/// The areas that are on.
 pub(super) fn areas() -> Result<Vec<Swap>> {
     let list = Path::new("/proc/swaps");
     let bytes = fs::read(list).map_err(failed("read", list))?;

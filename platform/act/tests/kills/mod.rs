@@ -260,7 +260,6 @@ impl Drop for Controller {
     }
 }
 
-/// Kills what a pidfd is of.
 pub(crate) fn kill(pidfd: &OwnedFd) {
     let _ = pidfd_send_signal(pidfd, Signal::KILL);
 }

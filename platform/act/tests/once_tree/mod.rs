@@ -108,7 +108,6 @@ pub(crate) fn thaw(group: &str) -> Once {
     freeze(group).undo().expect("a thaw")
 }
 
-/// Each action once.
 pub(crate) fn all_on(group: &str) -> Vec<Once> {
     let ranges = vec![AddressRange { pid: 41, start: 4096, size_bytes: 4096 }];
     let of = str::to_owned;

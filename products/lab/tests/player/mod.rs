@@ -121,7 +121,6 @@ impl Player {
         self.ask(&format!("use {}", pages.join(",")))
     }
 
-    /// Ends it.
     pub(crate) fn end(mut self) {
         drop(self.commands.take());
         assert!(self.child.wait().expect("it ends").success());

@@ -66,7 +66,6 @@ struct Samples {
     write_us_max: Vec<f64>,
 }
 
-/// State of the search.
 pub(super) struct Search<'a> {
     sense: &'a Sense,
     bed: &'a Testbed,
@@ -91,7 +90,6 @@ pub(super) struct Search<'a> {
     winner: Option<usize>,
 }
 
-/// Result of the search.
 pub(super) struct Found {
     pub(super) trial: Duration,
     pub(super) loads: Vec<FrontierLoad>,
@@ -359,7 +357,6 @@ impl<'a> Search<'a> {
             .collect()
     }
 
-    /// The result.
     pub(super) fn outcome(self) -> Result<Found> {
         let scored: Vec<(usize, Score)> =
             (0..self.tried.len()).filter_map(|index| Some((index, self.score(index)?))).collect();

@@ -46,14 +46,10 @@ const HEAD_START: Duration = Duration::from_millis(100);
 /// Level of the readers' real-time I/O class (linux/ioprio.h: 0 to 7).
 const REALTIME_LEVEL: i32 = 4;
 
-/// The concurrent writers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writers {
-    /// None.
     None,
-    /// One install and one sync.
     InstallAndSync,
-    /// This many direct writers.
     Direct(u32),
 }
 
@@ -68,7 +64,6 @@ impl Writers {
     }
 }
 
-/// Parameters of one trial.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Trial {
     pub(super) readers: u32,
@@ -82,7 +77,6 @@ pub(super) struct Trial {
     pub(super) seed: u64,
 }
 
-/// Result of a trial.
 #[derive(Debug, Clone)]
 pub(super) struct Outcome {
     pub(super) reads: Times,
