@@ -168,14 +168,6 @@ impl StateDir {
         self.write_state(record)
             .map_err(failed(format!("write the state of the device into {}", self.path().display())))
     }
-
-    /// The last lines of the server's log.
-    #[must_use]
-    pub fn last_words(&self) -> String {
-        let text = fs::read_to_string(self.log()).unwrap_or_default();
-        let lines: Vec<&str> = text.lines().rev().take(3).collect();
-        lines.into_iter().rev().collect::<Vec<_>>().join("; ")
-    }
 }
 
 fn parse(bytes: &[u8]) -> Option<Record> {

@@ -6,9 +6,9 @@ mod plain_tree;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use brisk_act::{Actuator, Paths, restore_leftovers};
+use brisk_act::{Actuator, restore_leftovers};
 use brisk_core::action::Setting;
-use brisk_core::outcome::{Applied, Outcome};
+use brisk_core::outcome::Outcome;
 use journal_lines::of_a_dead_owner;
 use plain_tree::{Tree, outcome, targets, written};
 use proptest::prelude::*;
@@ -30,13 +30,13 @@ fn machine() -> Tree {
 
 /// What the kernel would show: it takes a plain number for that of devices without their own.
 fn read(machine: &Tree, file: &str) -> String {
-    let text = machine.get(&format!("cgroup/{file}"));
+    let text = machine.get(file);
     let line = text.lines().next().unwrap_or_default();
     line.strip_prefix("default ").unwrap_or(line).to_owned()
 }
 
 fn all(machine: &Tree) -> Vec<String> {
-    FILES.iter().map(|(file, _)| read(machine, file.trim_start_matches("cgroup/"))).collect()
+    FILES.iter().map(|(file, _)| read(machine, file)).collect()
 }
 
 const CLASS: &str = "io.prio.class/app-a-1.scope";
@@ -126,7 +126,7 @@ fn an_external_change_is_left_alone() {
     actuator.forgive();
     assert_eq!(outcome(&actuator.apply(&wanted), CLASS), written("idle", "promote-to-rt"));
     actuator.restore().expect("all of it");
-    assert_eq!(read(&machine, "app-a-1.scope/io.prio.class"), "idle");
+    assert_eq!(read(&machine, "cgroup/app-a-1.scope/io.prio.class"), "idle");
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn a_group_that_has_what_is_wanted_is_not_looked_at_until_told() {
         Outcome::Left { from: "idle".to_owned() }
     );
     assert_eq!(outcome(&actuator.apply_changed(&[], 0), WEIGHT), Outcome::Restored { to: "50".to_owned() });
-    assert_eq!(read(&machine, "app-a-1.scope/io.prio.class"), "idle");
+    assert_eq!(read(&machine, "cgroup/app-a-1.scope/io.prio.class"), "idle");
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn a_later_group_of_the_same_name_is_another_one() {
     let report = actuator.restore().expect("nothing to undo");
     // What brisk changed has gone with its group, so there is nothing to name.
     assert_eq!((report.restored.len(), report.left.len()), (0, 0));
-    assert_eq!(read(&machine, "app-a-1.scope/io.prio.class"), "idle");
+    assert_eq!(read(&machine, "cgroup/app-a-1.scope/io.prio.class"), "idle");
 }
 
 proptest! {
@@ -181,7 +181,7 @@ proptest! {
         let mut actuator = machine.actuator(false);
         for round in &rounds {
             let wanted = round.iter().map(|(file, number)| {
-                let path = Path::new(FILES[*file].0);
+                let path = Path::new(FILES[*file].0.trim_start_matches("cgroup/"));
                 let setting = path.file_name().and_then(|name| name.to_str()).expect("a name");
                 let group = path.parent().and_then(Path::to_str).expect("a group");
                 Setting::new(format!("{setting}/{group}").parse().expect("a knob"), number.to_string())

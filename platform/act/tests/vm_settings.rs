@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use brisk_act::{Actuator, Paths, restore_leftovers};
 use brisk_core::action::Setting;
 use brisk_core::knob::{Knob, VmSetting};
-use brisk_core::outcome::{Applied, Outcome};
+use brisk_core::outcome::Outcome;
 use brisk_requires::{line_with, requires};
 use journal_lines::of_a_dead_owner;
 use plain_tree::{Tree, outcome, targets, written};
