@@ -2,7 +2,8 @@
 //!
 //! A *level* ([`Setting`]) has a value for as long as an engine requests it, and gets the value from before brisk afterwards.
 //! An *edge* ([`Once`]) happens once. Some edges leave a state behind that has to be undone when brisk ends: a frozen group is
-//! thawed (undone by the journal, `platform/act/src/undo.rs`; [`Once::undo`] names the opposite action), a changed `oom_score_adj` gets its first value. `brisk-act` journals both, like a level.
+//! thawed (undone by the journal, `platform/act/src/undo.rs`; [`Once::undo`] names the opposite action). `brisk-act` journals
+//! it, like a level.
 //!
 //! Properties: `each_action_either_favours_an_app_or_takes_from_it`; `what_undoes_an_action_is_its_opposite`.
 
@@ -91,16 +92,6 @@ pub struct FileRanges {
 pub enum Once {
     /// Its processes run again.
     Thaw {
-        /// Name of the control group.
-        group: String,
-    },
-    /// The out-of-memory killer takes it last (`oom_score_adj`).
-    Protect {
-        /// Name of the control group.
-        group: String,
-    },
-    /// The protection from the out-of-memory killer ends.
-    Unprotect {
         /// Name of the control group.
         group: String,
     },
@@ -208,13 +199,11 @@ impl Once {
     pub fn group(&self) -> &str {
         match self {
             Self::Thaw { group }
-            | Self::Protect { group }
             | Self::PageIn { group, .. }
             | Self::MapIn { group, .. }
             | Self::ReadAhead { group, .. }
             | Self::Prefetch { group, .. }
             | Self::EndPrefetch { group }
-            | Self::Unprotect { group }
             | Self::Freeze { group }
             | Self::PageOut { group, .. }
             | Self::Reclaim { group, .. }
@@ -230,7 +219,6 @@ impl Once {
         matches!(
             self,
             Self::Thaw { .. }
-                | Self::Protect { .. }
                 | Self::PageIn { .. }
                 | Self::MapIn { .. }
                 | Self::ReadAhead { .. }
@@ -274,7 +262,6 @@ impl Once {
     pub fn undo(&self) -> Option<Self> {
         match self {
             Self::Freeze { group } => Some(Self::Thaw { group: group.clone() }),
-            Self::Protect { group } => Some(Self::Unprotect { group: group.clone() }),
             _ => None,
         }
     }
@@ -299,13 +286,11 @@ impl Once {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Thaw { .. } => "thaw",
-            Self::Protect { .. } => "protect",
             Self::PageIn { .. } => "page_in",
             Self::MapIn { .. } => "map_in",
             Self::ReadAhead { .. } => "read_ahead",
             Self::Prefetch { .. } => "prefetch",
             Self::EndPrefetch { .. } => "end_prefetch",
-            Self::Unprotect { .. } => "unprotect",
             Self::Freeze { .. } => "freeze",
             Self::PageOut { .. } => "page_out",
             Self::Reclaim { .. } => "reclaim",
@@ -350,14 +335,12 @@ pub(crate) mod tests {
 
     /// Any action on one of a few groups.
     pub(crate) fn any_once() -> impl Strategy<Value = Once> {
-        (0..14usize, prop::sample::select(&["a", "b", "c"][..]), 1..4u64).prop_map(|(which, group, size)| {
+        (0..12usize, prop::sample::select(&["a", "b", "c"][..]), 1..4u64).prop_map(|(which, group, size)| {
             let group = group.to_owned();
             let ranges = vec![AddressRange { pid: 7, start: 4096, size_bytes: size * 4096 }];
             match which {
                 0 => Once::Thaw { group },
-                1 => Once::Protect { group },
                 2 => Once::PageIn { group, ranges },
-                3 => Once::Unprotect { group },
                 4 => Once::Freeze { group },
                 5 => Once::PageOut { group, ranges },
                 6 => Once::Reclaim { group, size_bytes: size << 20 },
@@ -374,8 +357,8 @@ pub(crate) mod tests {
                     let pieces = vec![Piece { file: 0, offset_bytes: 0, size_bytes: size * 4096 }];
                     Once::Prefetch { group, streams: 4, priority: "best-effort 5".to_owned(), files, pieces }
                 }
-                11 => Once::EndPrefetch { group },
-                12 => Once::EndProcess { group, pid: 7, start_ticks: 9, grace_ms: size * 1000 },
+                1 => Once::EndPrefetch { group },
+                3 => Once::EndProcess { group, pid: 7, start_ticks: 9, grace_ms: size * 1000 },
                 _ => Once::EndApp { group, grace_ms: size * 1000 },
             }
         })
@@ -385,10 +368,9 @@ pub(crate) mod tests {
     fn each_action_either_favours_an_app_or_takes_from_it() {
         let group = "a".to_owned();
         let favours = |once: Once| once.favours_the_app();
-        assert!(favours(Once::Thaw { group: group.clone() }) && favours(Once::Protect { group: group.clone() }));
+        assert!(favours(Once::Thaw { group: group.clone() }) && !favours(Once::Freeze { group: group.clone() }));
         assert!(favours(Once::PageIn { group: group.clone(), ranges: vec![] }));
         assert!(favours(Once::ReadAhead { group: group.clone(), files: vec![] }));
-        assert!(!favours(Once::Freeze { group: group.clone() }) && !favours(Once::Unprotect { group: group.clone() }));
         assert!(
             !favours(Once::EndApp { group: group.clone(), grace_ms: 1 }) && !favours(Once::DropPageCache { group })
         );

@@ -21,6 +21,9 @@
 //! - [`state`]: requests with what became of them.
 //! - [`units`]: sizes, durations and rates as people write and read them.
 //! - [`stats`]: the statistics that brisk reports, each with its interval.
+//! - [`random`]: seeded pseudo-random numbers.
+
+#![warn(missing_docs)]
 
 pub mod action;
 pub mod app;
@@ -34,6 +37,7 @@ pub mod knob;
 pub mod launch;
 pub mod outcome;
 pub mod pages;
+pub mod random;
 pub mod reason;
 pub mod snapshot;
 pub mod state;

@@ -9,9 +9,16 @@ fn main() {
     let mut command = cc::Build::new().opt_level(2).pic(true).get_compiler().to_command();
     // No fortified sources: their inline functions would conflict with ours.
     command.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-U_FORTIFY_SOURCE", "-fvisibility=hidden", "-shared"]);
-    let status = command.arg("-o").arg(&library).arg(source).status().expect("the C compiler runs");
+    let status = command
+        .arg("-I")
+        .arg("../../platform/sync/c")
+        .arg("-o")
+        .arg(&library)
+        .arg(source)
+        .status()
+        .expect("the C compiler runs");
     assert!(status.success(), "cannot compile {source}");
-    for file in [source, "build.rs"] {
+    for file in [source, "../../platform/sync/c/opens.h", "build.rs"] {
         println!("cargo:rerun-if-changed={file}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-const FILES: &[&str] = &["preload.c", "sqlite_vfs.c", "mapped.h", "order.h", "pending.h", "rules.h"];
+const FILES: &[&str] = &["preload.c", "sqlite_vfs.c", "mapped.h", "opens.h", "order.h", "pending.h", "rules.h"];
 
 /// What Debian builds with: `dpkg-buildflags` with hardening=+all, as far as libraries have it.
 const HARDENED: &[&str] =

@@ -135,12 +135,6 @@ impl Heap {
         Self { mode, misses: margin::Misses::default(), apps: BTreeMap::new(), uses: 0, miss_share: MISS_SHARE }
     }
 
-    /// The same, making thresholds in another way from now on. What was learned in one mode is of no use in the other, but kept.
-    #[must_use]
-    pub fn in_mode(self, mode: Mode) -> Self {
-        Self { mode, ..self }
-    }
-
     /// The app is launched: its samples until [`Heap::ended`] are one run. A run that went on has ended.
     pub fn launch_began(&mut self, app: &str, at_ns: u64) {
         self.ended(app);

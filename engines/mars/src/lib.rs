@@ -8,7 +8,6 @@
 //! - `apps`: from which apps memory may be taken, in which order; `pressure`: when, and how much.
 //! - `reserve`: memory that is kept free; [`out`]: what is written out, in which order; [`back`]: what is read back; `window`: what is held meanwhile.
 //! - [`budget`]: how much may be written a day; [`clean_up`]: scattered hot sets are laid out anew.
-//! - [`tiers`]: how much goes to zram and how much to flash.
 //! - `adaptive`, `paper`: the two modes; `survey`: where the pages of each app are, and why, for people.
 //!
 //! Pure: what is observed comes in, a decision goes out. Scans of page tables are made by the caller: of an app that comes to the
@@ -40,7 +39,6 @@ mod paper;
 mod pressure;
 mod reserve;
 mod survey;
-pub mod tiers;
 mod window;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -112,12 +112,6 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Bytes asked for that were not used.
-    #[must_use]
-    pub fn wasted_bytes(&self) -> u64 {
-        self.asked_bytes.saturating_sub(self.used_bytes)
-    }
-
     /// Share that was used, 0 to 1; `None` before anything was asked for.
     #[must_use]
     pub fn hit_rate(&self) -> Option<f64> {

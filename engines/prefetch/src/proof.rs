@@ -15,6 +15,7 @@
 //! Properties: `each_block_has_one_launch_without`; `an_app_that_loses_is_left_alone_and_one_that_gains_is_not`;
 //! `the_verdict_is_seldom_wrong`; `a_clock_that_jumps_leaves_no_app_alone_for_ever`.
 
+use brisk_core::random::mix;
 use serde::{Deserialize, Serialize};
 
 /// Launches of one arm that are kept.
@@ -85,7 +86,7 @@ impl Proof {
             let length = if self.verdict == Verdict::Gains { every.max(BLOCK_FIRST) } else { BLOCK_FIRST };
             self.block = Block { number: self.block.number.wrapping_add(1), begun: 0, length };
         }
-        let drawn = mixed(seed ^ u64::from(self.block.number)) % u64::from(self.block.length.max(1));
+        let drawn = mix(seed ^ u64::from(self.block.number)) % u64::from(self.block.length.max(1));
         let goes_without = u64::from(self.block.begun) == drawn;
         self.block.begun = self.block.begun.saturating_add(1);
         goes_without
@@ -188,15 +189,6 @@ fn t_975(freedom: f64) -> f64 {
     Z + one / n + two / n.powi(2) + three / n.powi(3) + four / n.powi(4)
 }
 
-/// SplitMix64 (Steele et al., 2014): a well mixed number for each number.
-#[must_use]
-pub(crate) fn mixed(number: u64) -> u64 {
-    let a = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let b = (a ^ (a >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let c = (b ^ (b >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    c ^ (c >> 31)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -210,7 +202,7 @@ mod tests {
         let mut proof = Proof::default();
         for launch in 0..launches {
             let without = proof.next_goes_without(seed, 10);
-            let random = mixed(seed ^ (u64::from(launch) << 32)) as f64 / u64::MAX as f64;
+            let random = mix(seed ^ (u64::from(launch) << 32)) as f64 / u64::MAX as f64;
             let noise = ((random - 0.5) * 2.0 * spread).exp();
             proof.add(without, (1e6 * noise * if without { 1.0 } else { factor }) as u64);
             proof.judge(2.0, NOW_MS);

@@ -20,7 +20,6 @@ pub mod model;
 pub mod paper;
 pub mod pattern;
 mod setting;
-pub mod shipped;
 mod state;
 
 use brisk_core::decision::{Decision, Observed};

@@ -41,16 +41,6 @@ pub struct Criteria {
     pub slower_share_max: f64,
 }
 
-/// Where the numbers come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Origin {
-    /// Measured on this device.
-    Measured,
-    /// Shipped with brisk for devices of this kind: measured on another one.
-    Shipped,
-}
-
 /// What was measured on a device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Model {
@@ -60,8 +50,6 @@ pub struct Model {
     pub device: String,
     /// Its kind, as in [`Device::kind`].
     pub kind: String,
-    /// Where the numbers come from.
-    pub origin: Origin,
     /// The meter of the energy, with its uncertainty, in words. A modelled joule is called so here.
     pub meter: String,
     /// The device's own setting, to which all others are compared.
@@ -204,15 +192,12 @@ pub fn blend(delay_share: f64, energy: f64, delay: f64) -> f64 {
 }
 
 impl Model {
-    /// The model for `device`: one measured on it, else one shipped for its kind.
+    /// The model that was measured on `device`.
     #[must_use]
     pub fn for_device<'a>(models: &'a [Self], device: &Device) -> Option<&'a Self> {
-        let measured =
-            |name: &str| models.iter().find(|model| model.origin == Origin::Measured && model.device == name);
+        let measured = |name: &str| models.iter().find(|model| model.device == name);
         let of_any_firmware = || device.model_of_any_firmware().and_then(measured);
-        measured(&device.model)
-            .or_else(of_any_firmware)
-            .or_else(|| models.iter().find(|model| model.origin == Origin::Shipped && model.kind == device.kind))
+        measured(&device.model).or_else(of_any_firmware)
     }
 
     /// Validates the model.
@@ -318,9 +303,7 @@ impl Model {
         let is_known = distance <= self.reach();
         let mut advice = Advice { nearest: first.name.clone(), distance, is_known, costs: Vec::new() };
         if !is_known {
-            // What was worse for nothing on another device may be worse here.
-            let safe = self.safe(criteria, delay_share).filter(|_| self.origin == Origin::Measured);
-            if let Some((safe, cost)) = safe {
+            if let Some((safe, cost)) = self.safe(criteria, delay_share) {
                 advice.costs = vec![(safe.clone(), cost), (self.own.clone(), 1.0)];
             }
             return Some(advice);

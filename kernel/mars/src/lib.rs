@@ -29,7 +29,6 @@ pub enum State {
     Stock = 5,
 }
 
-/// Number of states.
 const STATES: usize = 6;
 
 impl State {
@@ -125,13 +124,11 @@ impl Area {
         unsafe { mars_advance(&raw mut *self.raw, owner, slot) }
     }
 
-    /// A free slot was taken.
     pub fn taken(&mut self, slot: u32) {
         // SAFETY: as in next(); slots behind the last extent are ignored.
         unsafe { mars_taken(&raw mut *self.raw, slot, 1) }
     }
 
-    /// A slot in use was freed.
     pub fn freed(&mut self, slot: u32) {
         // SAFETY: as in taken().
         unsafe { mars_freed(&raw mut *self.raw, slot, 1) }

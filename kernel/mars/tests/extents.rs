@@ -19,7 +19,6 @@ enum Step {
     End(u16),
     /// A pass of the worker begins, with so many extents at most.
     TrimBegin(u32),
-    /// The discards end.
     TrimEnd,
 }
 

@@ -14,14 +14,12 @@ pub const SIZES: usize = 8;
 pub const NEVER: u64 = u64::MAX;
 /// All of the device, as the unit of what a write occupies.
 pub const WHOLE: u32 = 4096;
-/// The least part of it.
 pub const LEAST: u32 = 16;
 /// Device time of a burst of writes with concurrent reads.
 pub const BURST_NS: u64 = 4_000_000;
 /// During a write of this length no second one is needed in the device.
 pub const LONG_NS: u32 = 2_000_000;
 
-/// Kind of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Kind {
@@ -29,7 +27,6 @@ pub enum Kind {
     Urgent = 1,
     /// Its thread reads as well.
     Own = 2,
-    /// Any other write.
     Bulk = 3,
     /// Discard, erase, write of zeroes.
     Trim = 4,
@@ -39,7 +36,6 @@ pub enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Verdict {
-    /// Dispatch.
     Go = 0,
     /// The limit of writes in flight is reached.
     WaitCap = 1,
@@ -53,7 +49,6 @@ pub enum Verdict {
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct View {
-    /// Current time.
     pub now_ns: u64,
     /// How long the write has waited.
     pub age_ns: u64,
@@ -75,17 +70,13 @@ pub struct View {
     pub debt_ns: u64,
     /// Part of the device's time for writes under mixed load.
     pub share_percent: u32,
-    /// Reads that wait.
     pub reads_waiting: u32,
-    /// Reads in the device.
     pub reads_in_flight: u32,
-    /// Writes in the device.
     pub writes_in_flight: u32,
     /// Limit of writes in flight with concurrent reads.
     pub cap: u32,
     /// Limit of writes in flight without reads.
     pub cap_alone: u32,
-    /// What kind of write it is.
     pub kind: Kind,
 }
 

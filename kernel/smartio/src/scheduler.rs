@@ -37,11 +37,8 @@ impl Default for Tunables {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Op {
-    /// A read.
     Read = 0,
-    /// A write.
     Write = 1,
-    /// A discard.
     Discard = 3,
 }
 
@@ -51,22 +48,15 @@ pub enum Op {
 pub enum Class {
     /// Not set: level 4 of best effort.
     None = 0,
-    /// Real-time.
     RealTime = 1,
-    /// Best effort.
     BestEffort = 2,
-    /// Idle.
     Idle = 3,
 }
 
-/// A new request.
 #[derive(Debug, Clone, Copy)]
 pub struct Request {
-    /// Operation.
     pub op: Op,
-    /// Offset.
     pub sector: u64,
-    /// Length.
     pub bytes: u32,
     /// Sending thread.
     pub pid: u32,
@@ -113,7 +103,6 @@ enum Place {
     InFlight,
 }
 
-/// Scheduler of one device.
 #[derive(Debug)]
 pub struct Scheduler {
     host: NonNull<Host>,
@@ -203,7 +192,6 @@ impl Scheduler {
         Some(unsafe { host_timer_ns(self.host) }).filter(|at| *at != NEVER)
     }
 
-    /// Its timer fires.
     pub fn fire(&mut self, now_ns: u64) {
         // SAFETY: the scheduler is alive.
         unsafe { host_fire(self.host, now_ns) }

@@ -10,15 +10,14 @@
 //!
 //! Properties: one pass visits each block exactly once; equal seeds give equal addresses; every address lies inside.
 
+use brisk_core::random::{GOLDEN, mix};
 use brisk_results::Pattern;
 use serde::{Deserialize, Serialize};
 
 /// A contiguous part of the work file or device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Region {
-    /// First byte.
     pub start_bytes: u64,
-    /// Length.
     pub len_bytes: u64,
 }
 
@@ -72,7 +71,6 @@ impl Addresses {
         Self { start_bytes: region.start_bytes, block_bytes, blocks, order }
     }
 
-    /// Blocks in a pass.
     #[must_use]
     pub fn blocks(&self) -> u64 {
         self.blocks
@@ -99,9 +97,6 @@ impl Addresses {
     }
 }
 
-/// The fractional part of the golden ratio: an odd constant without structure.
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-
 /// A permutation of the numbers of `bits` bits, chosen by `key`.
 #[inline]
 fn permute(mut value: u64, bits: u32, key: u64) -> u64 {
@@ -117,16 +112,6 @@ fn permute(mut value: u64, bits: u32, key: u64) -> u64 {
         round_key = round_key.rotate_left(21) ^ GOLDEN;
     }
     value
-}
-
-/// Spreads the bits of a number over all 64: the finaliser of splitmix64 (Steele, Lea, Flood 2014).
-#[inline]
-#[must_use]
-pub(crate) fn mix(value: u64) -> u64 {
-    let mut z = value.wrapping_add(GOLDEN);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

@@ -9,10 +9,7 @@
 use std::io;
 use std::ptr::NonNull;
 
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
-
-use crate::address::mix;
+use brisk_core::random::{Random, mix};
 
 /// Length of the noise before a buffer is used again with new stamps.
 pub const NOISE_BYTES: usize = 1 << 20;
@@ -50,7 +47,6 @@ impl Memory {
         Ok(Self { start, len_bytes })
     }
 
-    /// The whole memory.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: the mapping is live, readable and zeroed or written through this value only.
@@ -100,7 +96,7 @@ impl Buffers {
         };
         let mut memory = Memory::new(slots * per_slot * block_bytes)?;
         if let Some(seed) = noise_seed {
-            ChaCha8Rng::seed_from_u64(seed).fill_bytes(memory.bytes_mut());
+            Random(seed).fill(memory.bytes_mut());
         }
         Ok(Self { memory, block_bytes, per_slot, turns: vec![0; slots], parts: vec![0; slots] })
     }
@@ -148,7 +144,6 @@ impl Buffers {
         self.memory.as_mut_ptr().wrapping_add(start)
     }
 
-    /// Size of a buffer.
     #[must_use]
     pub fn block_bytes(&self) -> usize {
         self.block_bytes

@@ -41,7 +41,6 @@ impl EngineKind {
     }
 }
 
-/// The selected engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Engine {
     kind: EngineKind,
@@ -69,7 +68,6 @@ impl Engine {
         }
     }
 
-    /// Its kind.
     #[must_use]
     pub fn kind(&self) -> EngineKind {
         self.kind
@@ -107,35 +105,28 @@ impl Engine {
     }
 }
 
-/// Result of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Outcome {
-    /// Response times of reads.
     pub reads: Times,
-    /// Response times of writes.
     pub writes: Times,
     /// From the first submission to the last completion.
     pub wall_ns: u64,
     /// CPU time of this process during the run, user and system.
     pub cpu_ns: u64,
-    /// Size of a request.
     pub block_bytes: u64,
 }
 
 impl Outcome {
-    /// Requests completed.
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.reads.count() + self.writes.count()
     }
 
-    /// Requests a second.
     #[must_use]
     pub fn requests_per_s(&self) -> f64 {
         rate_per_s(self.requests(), self.wall_ns)
     }
 
-    /// Bytes a second.
     #[must_use]
     pub fn bytes_per_s(&self) -> f64 {
         self.requests_per_s() * self.block_bytes as f64

@@ -132,7 +132,6 @@ impl Compared {
     }
 }
 
-/// Sums of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Phase {
     time_ns: u64,

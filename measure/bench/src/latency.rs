@@ -41,7 +41,6 @@ impl Default for Times {
 }
 
 impl Times {
-    /// Adds one response time.
     #[inline]
     pub fn add_ns(&mut self, time_ns: u64) {
         self.total_ns += time_ns;
@@ -56,7 +55,6 @@ impl Times {
         let _ = self.histogram.add(&other.histogram);
     }
 
-    /// Number of requests.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.histogram.len()

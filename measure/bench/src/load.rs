@@ -5,11 +5,9 @@
 
 use std::time::Duration;
 
-use rand::SeedableRng;
-use rand::seq::SliceRandom;
-use rand_chacha::ChaCha8Rng;
+use brisk_core::random::{Random, mix};
 
-use crate::address::{Addresses, Region, mix};
+use crate::address::{Addresses, Region};
 use crate::error::{Error, Result};
 use brisk_results::{Direction, Pattern};
 
@@ -17,7 +15,6 @@ use brisk_results::{Direction, Pattern};
 pub const ALIGNMENT_BYTES: u64 = 4096;
 /// The smallest request: a sector of 512 bytes.
 pub const SMALLEST_BLOCK_BYTES: u64 = 512;
-/// The largest request.
 pub const LARGEST_BLOCK_BYTES: u64 = 16 << 20;
 /// The most requests in flight.
 pub const DEEPEST_REQUESTS: u32 = 1024;
@@ -27,7 +24,6 @@ pub const BUFFERS_BYTES: u64 = 256 << 20;
 /// Limits of a run, which ends at the first that it reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct End {
-    /// Most requests.
     pub requests: Option<u64>,
     /// Most time; requests in flight then complete and count.
     pub time: Option<Duration>,
@@ -40,21 +36,17 @@ impl End {
         Self { requests: Some(requests), time: None }
     }
 
-    /// An end after a time.
     #[must_use]
     pub fn after_time(time: Duration) -> Self {
         Self { requests: None, time: Some(time) }
     }
 }
 
-/// One kind of load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Load {
-    /// Order of addresses.
     pub pattern: Pattern,
     /// Share of requests that read.
     pub read_percent: u32,
-    /// Size of a request.
     pub block_bytes: u64,
     /// Requests kept in flight.
     pub depth_requests: u32,
@@ -63,13 +55,10 @@ pub struct Load {
     /// Every so many writes, one returns when it and the writes that returned before it are durable (RWF_DSYNC); 0 for
     /// none.
     pub durable_every_writes: u32,
-    /// Where reads go.
     pub reads: Region,
-    /// Where writes go.
     pub writes: Region,
     /// Seed of addresses, mix and data.
     pub seed: u64,
-    /// Its limits.
     pub end: End,
 }
 
@@ -156,12 +145,9 @@ pub fn check_depth(depth_requests: u32, block_bytes: u64) -> Result<()> {
     Ok(())
 }
 
-/// One request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// Read or write.
     pub direction: Direction,
-    /// First byte.
     pub offset_bytes: u64,
     /// Whether it is a write that returns when it is durable.
     pub durable: bool,
@@ -253,7 +239,7 @@ impl Mix {
     fn drawn(read_percent: u64, seed: u64) -> Self {
         let mut directions: Vec<Direction> =
             (0..100).map(|i| if i < read_percent { Direction::Read } else { Direction::Write }).collect();
-        directions.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+        Random(seed).shuffle(&mut directions);
         let (mut reads, mut writes) = (0, 0);
         let mut window = Box::new([(Direction::Read, 0); 100]);
         for (slot, direction) in window.iter_mut().zip(directions) {

@@ -39,23 +39,19 @@ const KERNEL_FILE_SYSTEMS: [&str; 20] = [
 /// Kernel names of block devices in memory: compressed memory and the RAM disk.
 const MEMORY_DEVICES: [&str; 2] = ["zram", "ram"];
 
-/// Kind of a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlaceKind {
     /// A work file is created in it.
     Directory,
-    /// It is overwritten.
     Device,
 }
 
 /// A place that may be measured.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// Canonical path.
     pub path: PathBuf,
     /// Directory or device.
     pub kind: PlaceKind,
-    /// The mount of a directory.
     pub mount: Option<Mount>,
     /// The disk below it, and the partition of that, where there is a single one.
     pub device: Option<Located>,

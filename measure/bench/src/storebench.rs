@@ -8,14 +8,11 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use brisk_core::random::{Random, mix};
 use brisk_core::stats::Summary;
 use brisk_core::units::format_bytes;
 use brisk_sense::Sense;
-use rand::SeedableRng;
-use rand::seq::SliceRandom;
-use rand_chacha::ChaCha8Rng;
 
-use crate::address::mix;
 use crate::cache;
 use crate::control::Control;
 use crate::cpu::CpuShares;
@@ -42,7 +39,6 @@ pub enum Budget {
     Full,
 }
 
-/// Limits of a budget.
 struct Allowance {
     name: &'static str,
     time: Duration,
@@ -75,14 +71,12 @@ impl Budget {
     }
 }
 
-/// Parameters of a run.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Directory, or block device with `destroy_data`.
     pub path: PathBuf,
     /// Permission to destroy the content of the block device.
     pub destroy_data: bool,
-    /// Time and precision.
     pub budget: Budget,
     /// Total time, instead of the budget's.
     pub time: Option<Duration>,
@@ -258,7 +252,7 @@ impl Bench<'_> {
         let begun = Instant::now();
         let whole = deadline.saturating_duration_since(begun).as_secs_f64().max(1e-3);
         let mut order: Vec<usize> = (0..jobs.len()).collect();
-        let mut random = ChaCha8Rng::seed_from_u64(self.options.seed);
+        let mut random = Random(self.options.seed);
         for round in 0u64.. {
             // The first round runs completely, the most important jobs first.
             if round > 0 {
@@ -266,7 +260,7 @@ impl Bench<'_> {
                 order.retain(|&index| {
                     !(rule.is_met(&jobs[index].rates) || spent && jobs[index].direction == Direction::Write)
                 });
-                order.shuffle(&mut random);
+                random.shuffle(&mut order);
             }
             if order.is_empty() {
                 break;

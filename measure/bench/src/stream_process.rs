@@ -43,7 +43,6 @@ struct Task {
     streams: Vec<Stream>,
 }
 
-/// Replies, one line each.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Reply {
@@ -60,7 +59,6 @@ enum Reply {
 pub struct Done {
     /// In the order of the streams.
     pub times: Vec<StreamTime>,
-    /// CPU time of the process.
     pub cpu_ns: u64,
 }
 
@@ -89,7 +87,6 @@ impl StreamProcess {
         Ok(Self { child, input, output: BufReader::new(output) })
     }
 
-    /// Its process id.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
@@ -109,7 +106,6 @@ impl StreamProcess {
         }
     }
 
-    /// Starts the streams.
     pub(crate) fn begin(&mut self) {
         self.send(BEGIN);
     }

@@ -7,24 +7,21 @@
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::address::{Region, mix};
+use crate::address::Region;
 use crate::engine::{Caller, STACK_BYTES, run_together};
 use crate::error::{Error, Result};
 use crate::latency::Clock;
 use crate::load::Load;
+use brisk_core::random::mix;
 use brisk_results::{Direction, Pattern};
 use serde::{Deserialize, Serialize};
 
-/// Parameters of one stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stream {
-    /// Order of addresses.
     pub pattern: Pattern,
-    /// Read or write.
     pub direction: Direction,
     /// Its own part of the file; wraps around at its end.
     pub region: Region,
-    /// Size of a request.
     pub block_bytes: u64,
     /// Requests to measure.
     pub quota: u64,
@@ -45,7 +42,6 @@ impl Stream {
 /// Measured times of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct StreamTime {
-    /// Requests measured.
     pub requests: u64,
     /// Sum of their response times.
     pub total_ns: u64,
@@ -58,7 +54,6 @@ pub struct StreamTime {
 /// Behaviour of a stream that has met its quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterQuota {
-    /// It ends.
     End,
     /// It continues, unmeasured, until all streams have met their quotas.
     GoOn,

@@ -33,7 +33,6 @@ pub struct Common {
     pub path: PathBuf,
     /// Permission to destroy the content of the block device.
     pub destroy_data: bool,
-    /// Size of a request.
     pub block_bytes: u64,
     /// Repetitions, interleaved.
     pub runs: u32,
@@ -106,7 +105,6 @@ impl Testbed {
         Ok(wall_ns)
     }
 
-    /// Ends the run.
     pub(crate) fn end(mut self, io_engine: String) -> Header {
         self.run.warn(self.foreign.warning());
         self.run.end(Some(io_engine), self.work.written_bytes + self.measured_bytes.get())
@@ -175,7 +173,6 @@ pub(crate) const KINDS: [(Pattern, Direction); 4] = [
     (Pattern::Random, Direction::Write),
 ];
 
-/// An exact size.
 pub(crate) fn exactly(wanted_bytes: u64) -> Size {
     Size { wanted_bytes, exact: true, patience: None }
 }

@@ -39,7 +39,6 @@ const CUT_SHORT_MIN_BYTES: u64 = 32 << 20;
 /// How requests bypass the page cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// O_DIRECT.
     Direct,
     /// The page cache, emptied before reading; each write is synchronous (O_DSYNC).
     Evicted,
@@ -48,7 +47,6 @@ pub enum Access {
 /// Requested size of the work file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
-    /// Wanted.
     pub wanted_bytes: u64,
     /// Whether the user asked for exactly this size; otherwise it shrinks to the free space.
     pub exact: bool,
@@ -56,11 +54,9 @@ pub struct Size {
     pub patience: Option<Duration>,
 }
 
-/// A prepared work file.
 #[derive(Debug)]
 pub struct WorkFile {
     file: File,
-    /// How it is accessed.
     pub access: Access,
     /// What may be read and written.
     pub size_bytes: u64,
@@ -163,13 +159,11 @@ impl WorkFile {
         control.check()
     }
 
-    /// The file.
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
 
-    /// The whole file.
     #[must_use]
     pub fn region(&self) -> Region {
         Region::first(self.size_bytes)

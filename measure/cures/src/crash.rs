@@ -33,12 +33,10 @@ const CUT_S: f64 = 20.0;
 /// A volatile cache of 1 MiB, and flash so slow that it is hardly ever empty.
 const CACHE: [(&str, &str); 3] = [("buffer_pages", "256"), ("program_ns", "1600000"), ("power_cut", "1")];
 
-/// Cuts under a solution.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cuts<'a> {
     /// Preset of the card; it needs a volatile cache.
     pub preset: &'a str,
-    /// The solution.
     pub solution: &'static Solution,
     /// Number of cuts that find something at risk.
     pub count: u32,
@@ -106,7 +104,6 @@ fn add_checkers(wanted: &mut Wanted, solution: &Solution) {
     }
 }
 
-/// The script of a boot.
 fn script(boot: &Cuts<'_>, devices: &Path) -> Result<String, Error> {
     let solution = boot.solution;
     let cards = cards(boot.preset, solution, devices)?;
@@ -150,7 +147,6 @@ fn device_is_safe(device: &brisk_vm::device::Device) -> bool {
     device.fields.iter().any(|(name, value)| name == "write_cache" && value == "0")
 }
 
-/// A line of the guest.
 #[derive(Debug, Deserialize)]
 struct Line {
     cut: Option<Cut>,

@@ -26,7 +26,6 @@ const CARD_MIB: u64 = 512;
 const PCM_MIB: u64 = 16;
 /// Memory of the guest: its programs, the page cache, and what the devices hold.
 pub(crate) const MEMORY_BYTES: u64 = 1_200 << 20;
-/// Most cases of a boot.
 const CASES_MAX: usize = 24;
 /// Estimated time of the guest for a case in s, for the time limit alone.
 const CASE_S: f64 = 60.0;
@@ -37,51 +36,26 @@ const SECTOR_BYTES: u64 = 512;
 /// What one boot may not do without an error.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The virtual machine.
     #[error(transparent)]
     Vm(#[from] brisk_vm::Error),
-    /// A preset.
     #[error("{preset}: {why}")]
-    Preset {
-        /// Its name.
-        preset: String,
-        /// The reason.
-        why: String,
-    },
-    /// A file for the guest.
+    Preset { preset: String, why: String },
     #[error("cannot write {path} for the guest")]
-    File {
-        /// Its path.
-        path: PathBuf,
-        /// The reason.
-        source: std::io::Error,
-    },
+    File { path: PathBuf, source: std::io::Error },
     /// A boot whose figures are not valid.
     #[error("{why}; its console: {log}")]
-    Refused {
-        /// The reason.
-        why: String,
-        /// The console.
-        log: PathBuf,
-    },
+    Refused { why: String, log: PathBuf },
 }
 
-/// A run to measure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Case<'a> {
-    /// The app.
     pub app: App,
-    /// Seed of its steps.
     pub seed: u64,
-    /// Its pages.
     pub pages: u32,
-    /// Preset of the card.
     pub preset: &'a str,
-    /// The solution.
     pub solution: &'static Solution,
 }
 
-/// Figures of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
 pub struct Ran {
     /// The program's own.
@@ -92,7 +66,6 @@ pub struct Ran {
 
 /// What `c/app.c` prints.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
-#[allow(missing_docs, reason = "names and units say it")]
 pub struct AppRan {
     pub run_ns: u64,
     pub think_ns: u64,
@@ -103,7 +76,6 @@ pub struct AppRan {
 
 /// What `guest/cures.sh` counts.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
-#[allow(missing_docs, reason = "names and units say it")]
 pub struct Traffic {
     pub sequential_bytes: u64,
     pub random_bytes: u64,
@@ -178,7 +150,6 @@ fn one_boot(
 }
 
 impl Case<'_> {
-    /// In words.
     #[must_use]
     pub fn words(&self) -> String {
         format!("{} on {}: {}, seed {}", self.app.name(), self.preset, self.solution.name, self.seed)
@@ -206,7 +177,6 @@ impl Files {
         Ok(Self { folder: folder.to_owned(), programs: Vec::new(), names: Vec::new() })
     }
 
-    /// A program of ours.
     pub(crate) fn program(&mut self, name: &str, content: &[u8]) -> Result<(), Error> {
         self.put(name, content)?;
         self.programs.push(name.to_owned());
@@ -269,9 +239,7 @@ pub(crate) fn wanted_of(solutions: impl Iterator<Item = &'static Solution>, file
 
 /// A device of a solution, by its name in the guest.
 pub(crate) struct Card {
-    /// Its name.
     pub(crate) name: &'static str,
-    /// Its parameters.
     pub(crate) device: Device,
 }
 
@@ -308,7 +276,6 @@ fn device(preset: &str, mib: u64, devices: &Path) -> Result<Device, Error> {
     Ok(device)
 }
 
-/// The script of a boot.
 fn script(cases: &[&Case<'_>], devices: &Path) -> Result<String, Error> {
     let mut script = format!("{FUNCTIONS}\n{CURES}\nsettle\n");
     for (number, case) in cases.iter().enumerate() {
@@ -318,7 +285,6 @@ fn script(cases: &[&Case<'_>], devices: &Path) -> Result<String, Error> {
     Ok(script)
 }
 
-/// The lines of a case.
 fn paragraph(number: usize, case: &Case<'_>, devices: &Path) -> Result<String, Error> {
     let solution = case.solution;
     let mut lines = vec![format!("# {}", case.words()), format!("case_begin {number}")];

@@ -9,7 +9,6 @@ use crate::workload::App;
 pub struct Written {
     /// In sequence: a request begins where the one before ended.
     pub sequential_mb: f64,
-    /// At random.
     pub random_mb: f64,
 }
 
@@ -41,7 +40,6 @@ pub fn kingston_over_ridata(app: App) -> f64 {
 /// How much faster a solution made a run, as the text says it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gain {
-    /// Preset.
     pub preset: &'static str,
     /// Workload; both without.
     pub app: Option<App>,
@@ -49,7 +47,6 @@ pub struct Gain {
     pub solution: &'static str,
     /// Lowest and highest factor; the highest is infinite for "more than".
     pub factor: (f64, f64),
-    /// Place in the paper.
     pub place: &'static str,
 }
 

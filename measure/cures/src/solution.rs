@@ -10,7 +10,6 @@ const HOME: &str = "/mnt/home";
 /// A part of an app's data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// Files of the cache.
     Files,
     /// The index of the cache, a database.
     Index,
@@ -19,9 +18,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// All.
     pub const ALL: [Self; 3] = [Self::Files, Self::Index, Self::Kept];
-    /// Both databases.
     pub const DATABASES: [Self; 2] = [Self::Index, Self::Kept];
 
     /// Its directory: as XDG has it, so that the default policy of selective sync applies.
@@ -41,10 +38,7 @@ pub enum Promise {
     /// All that was acknowledged is there.
     Durable,
     /// A prefix of the transactions is there, no older than so many seconds.
-    Ordered {
-        /// The bound.
-        seconds: u32,
-    },
+    Ordered { seconds: u32 },
     /// A prefix of the transactions is there, of any age.
     Whole,
     /// Nothing: it may be damaged or gone.
@@ -52,7 +46,6 @@ pub enum Promise {
 }
 
 impl Promise {
-    /// Its name in documents.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -64,9 +57,7 @@ impl Promise {
     }
 }
 
-/// A file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "their names")]
 pub enum FileSystem {
     Ext4,
     F2fs,
@@ -75,7 +66,6 @@ pub enum FileSystem {
 }
 
 impl FileSystem {
-    /// Its name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -102,37 +92,24 @@ impl FileSystem {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Beside {
     /// Another one like it, striped with pieces of so many KiB.
-    Twin {
-        /// Size of a stripe.
-        stripe_kib: u32,
-    },
+    Twin { stripe_kib: u32 },
     /// One of another preset, striped.
-    Other {
-        /// Its preset.
-        preset: &'static str,
-        /// Size of a stripe.
-        stripe_kib: u32,
-    },
+    Other { preset: &'static str, stripe_kib: u32 },
     /// 16 MiB of phase-change memory that hold the databases.
     PcmForDatabases,
     /// 16 MiB of phase-change memory that hold what was written last (dm-writecache), for all files.
     PcmForWrites,
 }
 
-/// A solution.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Solution {
-    /// Its name in documents.
     pub name: &'static str,
-    /// In a sentence.
     pub text: &'static str,
     /// What a power cut or a removed card costs, compared with the baseline.
     pub risk: &'static str,
-    /// File system of all data.
     pub file_system: FileSystem,
     /// Another one for the databases, on a part of the same card.
     pub of_databases: Option<FileSystem>,
-    /// What is in memory.
     pub in_ram: &'static [Part],
     /// A second device.
     pub beside: Option<Beside>,

@@ -14,19 +14,15 @@
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 
-use rand::{RngExt as _, SeedableRng as _};
-use rand_chacha::ChaCha8Rng;
+use brisk_core::random::Random;
 
-/// An app of the paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum App {
-    /// Web pages.
     WebBench,
     /// A social network.
     Facebook,
 }
 
-/// Parameters of an app.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shape {
     /// Pages, or screens of a feed.
@@ -35,7 +31,6 @@ pub struct Shape {
     pub objects_per_page: u32,
     /// Mean size of an object.
     pub object_bytes: f64,
-    /// Size of the cache.
     pub cache_bytes: u64,
     /// Further rows of the index by page.
     pub entries_per_page: u32,
@@ -53,7 +48,6 @@ pub struct Shape {
 
 /// A step of the program `c/app.c`, which says what each does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "c/app.c documents them")]
 pub enum Step {
     Start,
     Think { us: u64 },
@@ -64,7 +58,6 @@ pub enum Step {
     Drop { database: Database, from: u64, to: u64 },
 }
 
-/// A database of an app.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Database {
     /// The index of the cache, which can be made anew.
@@ -73,18 +66,13 @@ pub enum Database {
     Kept,
 }
 
-/// Sums over steps.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Sums {
     /// Time without storage.
     pub think_s: f64,
-    /// Files written.
     pub files: u64,
-    /// Their bytes.
     pub file_bytes: u64,
-    /// Files that are left.
     pub cached_files: u64,
-    /// Their bytes.
     pub cached_bytes: u64,
     /// Statements that write to the index.
     pub index_writes: u64,
@@ -93,10 +81,8 @@ pub struct Sums {
 }
 
 impl App {
-    /// Both.
     pub const ALL: [Self; 2] = [Self::WebBench, Self::Facebook];
 
-    /// Its name in documents.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -105,7 +91,6 @@ impl App {
         }
     }
 
-    /// Its parameters.
     #[must_use]
     pub fn shape(self) -> &'static Shape {
         match self {
@@ -151,7 +136,6 @@ pub fn text(steps: &[Step]) -> String {
     text
 }
 
-/// Sums over steps.
 #[must_use]
 pub fn sums(steps: &[Step]) -> Sums {
     let mut sums = Sums::default();
@@ -182,7 +166,7 @@ pub fn sums(steps: &[Step]) -> Sums {
 /// Steps as they are drawn.
 struct Run<'a> {
     shape: &'a Shape,
-    random: ChaCha8Rng,
+    random: Random,
     steps: Vec<Step>,
     /// Number and size of cached files, the oldest first.
     cached: VecDeque<(u64, u64)>,
@@ -193,7 +177,7 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn new(shape: &'a Shape, seed: u64) -> Self {
-        let random = ChaCha8Rng::seed_from_u64(seed);
+        let random = Random(seed);
         let (steps, cached) = (vec![Step::Start], VecDeque::new());
         Self { shape, random, steps, cached, cached_bytes: 0, next: 0, next_kept: shape.kept_before }
     }
@@ -213,7 +197,8 @@ impl<'a> Run<'a> {
         works.extend((0..shape.objects_per_page).map(|_| Work::Object));
         works.extend((0..shape.entries_per_page).map(|_| Work::Entry));
         works.extend((0..shape.kept_per_page).map(|_| Work::Kept));
-        for work in shuffled(works, &mut self.random) {
+        self.random.shuffle(&mut works);
+        for work in works {
             self.think();
             match work {
                 Work::Object => self.object(),
@@ -227,7 +212,7 @@ impl<'a> Run<'a> {
 
     /// A weight: [`spread_think`] makes times of them.
     fn think(&mut self) {
-        let weight = -(1.0 - self.random.random::<f64>()).ln();
+        let weight = -(1.0 - self.random.unit()).ln();
         self.steps.push(Step::Think { us: (weight * 1e6) as u64 + 1 });
     }
 
@@ -253,7 +238,7 @@ impl<'a> Run<'a> {
             0 => self.new_row(),
             _ if self.shape.entries_are_new => self.new_row(),
             cached => {
-                let (number, _) = self.cached[self.random.random_range(0..cached)];
+                let (number, _) = self.cached[self.random.place(cached)];
                 self.put_index(number);
             }
         }
@@ -261,8 +246,8 @@ impl<'a> Run<'a> {
 
     fn kept(&mut self) {
         // Cookies and accounts are as often renewed as new.
-        let number = if self.next_kept > 0 && self.random.random::<bool>() {
-            self.random.random_range(0..self.next_kept)
+        let number = if self.next_kept > 0 && self.random.below(2) == 0 {
+            self.random.below(self.next_kept)
         } else {
             self.next_kept += 1;
             self.next_kept - 1
@@ -293,19 +278,10 @@ enum Work {
     Kept,
 }
 
-fn shuffled<T>(mut all: Vec<T>, random: &mut ChaCha8Rng) -> Vec<T> {
-    for place in (1..all.len()).rev() {
-        all.swap(place, random.random_range(0..=place));
-    }
-    all
-}
-
 /// Size of an object: as many are smaller than half of the mean as larger, up to twelve times the mean (a log-normal with sigma 1, as
 /// sizes of web objects have).
-fn object_bytes(random: &mut ChaCha8Rng, mean_bytes: f64) -> u64 {
-    // Of twelve uniform numbers, which is close enough to normal.
-    let normal: f64 = (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0;
-    (mean_bytes * (normal - 0.5).exp().min(12.0)).max(200.0) as u64
+fn object_bytes(random: &mut Random, mean_bytes: f64) -> u64 {
+    (mean_bytes * (random.normal() - 0.5).exp().min(12.0)).max(200.0) as u64
 }
 
 /// Scales the weights of all pauses to times that sum up to `think_s`.

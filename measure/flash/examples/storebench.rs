@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use std::error::Error;
 use std::path::Path;
 
+use brisk_core::random::Random;
 use brisk_core::stats::{Summary, paired_ratio};
 use brisk_flash::{Completion, Device, Kind, PAGE_BYTES, Preset, Request, SubmitError};
 use serde_json::{Value, json};
@@ -52,8 +53,8 @@ fn measured(folder: &Path, indices: impl Iterator<Item = u64>, seed: u64) -> Any
     let names: Vec<&str> = Preset::builtin_names().into_iter().filter(|name| *name != "pcm").collect();
     let mut lines = Vec::new();
     for index in indices {
-        let mut random = Random(seed ^ index.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        let family = names[random.below(names.len() as u64) as usize];
+        let mut random = Draws(Random(seed ^ index.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
+        let family = names[random.0.below(names.len() as u64) as usize];
         let model = random.model();
         let preset = drawn(family, seed, model, &mut random)?;
         let file = format!("{index:06}.json");
@@ -64,24 +65,12 @@ fn measured(folder: &Path, indices: impl Iterator<Item = u64>, seed: u64) -> Any
     Ok(lines)
 }
 
-/// splitmix64.
-struct Random(u64);
+struct Draws(Random);
 
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-
+impl Draws {
+    /// Above 0 and below 1.
     fn unit(&mut self) -> f64 {
-        ((self.next() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+        ((self.0.bits() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
 
     /// A log-normal factor with this standard deviation of its logarithm (Box and Muller).
@@ -105,10 +94,10 @@ impl Random {
 }
 
 /// A preset with the times of a model and of a device.
-fn drawn(family: &str, seed: u64, model: usize, random: &mut Random) -> Any<Preset> {
+fn drawn(family: &str, seed: u64, model: usize, random: &mut Draws) -> Any<Preset> {
     let mut preset = Preset::builtin(family)?;
     let of_family = family.bytes().fold(seed, |hash, byte| hash.wrapping_mul(1_099_511_628_211) ^ u64::from(byte));
-    let mut of_model = Random(of_family ^ (model as u64).wrapping_mul(0xBF58_476D_1CE4_E5B9));
+    let mut of_model = Draws(Random(of_family ^ (model as u64).wrapping_mul(0xBF58_476D_1CE4_E5B9)));
     let factors: Vec<f64> = (0..3).map(|_| of_model.factor(0.2) * random.factor(0.08)).collect();
     for parameter in preset.parameters() {
         let Ok(value) = parameter.value.parse::<f64>() else { continue };
@@ -210,12 +199,12 @@ const LOADS: [(&str, &str, bool, Kind); 4] = [
     ("random", "write", true, Kind::Write),
 ];
 
-fn job(preset: &Preset, load: (&str, &str, bool, Kind), depth: u64, random: &mut Random) -> Any<Value> {
+fn job(preset: &Preset, load: (&str, &str, bool, Kind), depth: u64, random: &mut Draws) -> Any<Value> {
     let (pattern, direction, is_random, kind) = load;
     let (mut rates, mut all) = (Vec::new(), Vec::new());
     for _ in 0..REPEATS {
         let one = Load { kind, random: is_random, depth, requests: REQUESTS };
-        let seen = run(preset, &[one], random.next())?.remove(0);
+        let seen = run(preset, &[one], random.0.bits())?.remove(0);
         rates.push(REQUESTS as f64 / seen.done_s);
         all.extend(seen.times_us);
     }
@@ -228,15 +217,15 @@ fn job(preset: &Preset, load: (&str, &str, bool, Kind), depth: u64, random: &mut
     }))
 }
 
-fn slowdown(preset: &Preset, is_random: bool, streams: u64, random: &mut Random) -> Any<Value> {
+fn slowdown(preset: &Preset, is_random: bool, streams: u64, random: &mut Draws) -> Any<Value> {
     let mut columns: [Vec<f64>; 4] = Default::default();
     for _ in 0..REPEATS {
         let load = |kind| Load { kind, random: is_random, depth: 1, requests: REQUESTS };
         for (at, kind) in [Kind::Read, Kind::Write].into_iter().enumerate() {
-            columns[at].push(mean(&run(preset, &[load(kind)], random.next())?[0].times_us));
+            columns[at].push(mean(&run(preset, &[load(kind)], random.0.bits())?[0].times_us));
         }
         let both: Vec<Load> = (0..streams).flat_map(|_| [load(Kind::Read), load(Kind::Write)]).collect();
-        let seen = run(preset, &both, random.next())?;
+        let seen = run(preset, &both, random.0.bits())?;
         for at in 0..2 {
             let of_side: Vec<f64> = seen.iter().skip(at).step_by(2).flat_map(|one| one.times_us.clone()).collect();
             columns[2 + at].push(mean(&of_side));
@@ -251,15 +240,15 @@ fn slowdown(preset: &Preset, is_random: bool, streams: u64, random: &mut Random)
     }))
 }
 
-fn concurrency(preset: &Preset, load: (&str, &str, bool, Kind), streams: u64, random: &mut Random) -> Any<Value> {
+fn concurrency(preset: &Preset, load: (&str, &str, bool, Kind), streams: u64, random: &mut Draws) -> Any<Value> {
     let (pattern, direction, is_random, kind) = load;
     let one = |requests| Load { kind, random: is_random, depth: 1, requests };
     let (mut serial, mut at_once) = (Vec::new(), Vec::new());
     for _ in 0..REPEATS {
         let all = STREAM_REQUESTS * usize::try_from(streams)?;
-        serial.push(run(preset, &[one(all)], random.next())?[0].done_s);
+        serial.push(run(preset, &[one(all)], random.0.bits())?[0].done_s);
         let together: Vec<Load> = (0..streams).map(|_| one(STREAM_REQUESTS)).collect();
-        let ends = run(preset, &together, random.next())?.into_iter().map(|seen| seen.done_s);
+        let ends = run(preset, &together, random.0.bits())?.into_iter().map(|seen| seen.done_s);
         at_once.push(ends.fold(0.0, f64::max));
     }
     Ok(json!({
@@ -269,7 +258,7 @@ fn concurrency(preset: &Preset, load: (&str, &str, bool, Kind), streams: u64, ra
 }
 
 /// Three documents of a device.
-fn documents(preset: &Preset, family: &str, index: u64, random: &mut Random) -> Any<Value> {
+fn documents(preset: &Preset, family: &str, index: u64, random: &mut Draws) -> Any<Value> {
     let mut jobs = Vec::new();
     for depth in [1, DEEP] {
         for load in LOADS {

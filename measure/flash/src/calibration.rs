@@ -22,7 +22,5 @@ mod load;
 mod table;
 
 pub use figures::{Errors, Figure, Half, Summary, all, footprint, summarize};
-#[cfg(test)]
-pub(crate) use load::splitmix;
 pub use load::{Load, Order, Outcome, simulate};
 pub use table::markdown;

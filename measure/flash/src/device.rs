@@ -12,18 +12,14 @@ use crate::{PAGE_BYTES, ParameterError};
 /// Why a device could not be created or changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum DeviceError {
-    /// The preset or the capacity is outside of the model's range.
     #[error(transparent)]
     Parameter(#[from] ParameterError),
-    /// The capacity is zero or not a multiple of a page.
     #[error("a capacity of {0} bytes is not a positive multiple of {PAGE_BYTES}")]
     Capacity(u64),
-    /// Including its spare blocks it has more pages than the model can number.
     #[error(
         "a device of {0} bytes with these blocks is larger than the model can hold: use larger block_pages or less spare_percent"
     )]
     TooLarge(u64),
-    /// A parameter that determines the device's memory cannot change while it runs.
     #[error("this parameter shapes the device and cannot change while it runs: make a new device")]
     Structural,
 }
@@ -34,10 +30,8 @@ pub enum SubmitError {
     /// The queue is full: wait for a completion.
     #[error("the device's queue is full")]
     Full,
-    /// The request reaches beyond the device, or is empty.
     #[error("the request lies outside the device")]
     OutOfRange,
-    /// Offset or length is not a multiple of a page.
     #[error("offset and length must be multiples of {PAGE_BYTES} bytes")]
     Misaligned,
 }
@@ -51,7 +45,6 @@ pub enum Kind {
     Write,
     /// Makes all finished writes durable; offset and length are ignored.
     Flush,
-    /// Discards the range.
     Discard,
 }
 
@@ -60,7 +53,6 @@ pub enum Kind {
 pub struct Request {
     /// The caller's id.
     pub tag: u64,
-    /// Operation.
     pub kind: Kind,
     /// First byte; a multiple of [`PAGE_BYTES`].
     pub offset_bytes: u64,
@@ -73,7 +65,6 @@ pub struct Request {
 /// Status of a completed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// Success.
     Ok,
     /// The cells could not be read.
     ReadError,
@@ -81,14 +72,12 @@ pub enum Status {
     TimedOut,
 }
 
-/// A completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completion {
     /// The caller's id of the request.
     pub tag: u64,
     /// Completion time, in nanoseconds of the caller's clock.
     pub at_ns: u64,
-    /// Status.
     pub status: Status,
 }
 
@@ -96,19 +85,9 @@ pub struct Completion {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// Reads that touch the range fail.
-    ReadError {
-        /// First byte.
-        offset_bytes: u64,
-        /// Length.
-        len_bytes: u64,
-    },
+    ReadError { offset_bytes: u64, len_bytes: u64 },
     /// Requests that touch the range hang.
-    Timeout {
-        /// First byte.
-        offset_bytes: u64,
-        /// Length.
-        len_bytes: u64,
-    },
+    Timeout { offset_bytes: u64, len_bytes: u64 },
 }
 
 /// A simulated device of a given capacity.
@@ -253,13 +232,11 @@ impl Device {
         self.now_ns
     }
 
-    /// Capacity in bytes.
     #[must_use]
     pub fn capacity_bytes(&self) -> u64 {
         self.capacity_bytes
     }
 
-    /// Its counters.
     #[must_use]
     pub fn counters(&self) -> Counters {
         // SAFETY: the device is alive; the pointer is into it and is read at once.

@@ -13,9 +13,7 @@ use crate::raw::{self, Params};
 pub enum Unit {
     /// Microseconds with up to three decimals; internally nanoseconds.
     Microseconds,
-    /// Nanojoules.
     Nanojoules,
-    /// A whole number.
     Count,
     /// `true` or `false`.
     Flag,
@@ -26,30 +24,12 @@ pub enum Unit {
 /// Why a value was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ParameterError {
-    /// No parameter has this name.
     #[error("there is no parameter '{name}'{}", hint_of_parameter(.near))]
-    Unknown {
-        /// The name given.
-        name: String,
-        /// A similar name.
-        near: Option<&'static str>,
-    },
-    /// The text is not valid for this parameter.
+    Unknown { name: String, near: Option<&'static str> },
     #[error("'{value}' is not a value of {name}: {expected}")]
-    Value {
-        /// The parameter.
-        name: &'static str,
-        /// The text given.
-        value: String,
-        /// The valid format.
-        expected: &'static str,
-    },
-    /// The value is outside of the model's range.
+    Value { name: &'static str, value: String, expected: &'static str },
     #[error("{name} is outside the range that the model accepts")]
-    Range {
-        /// The parameter.
-        name: String,
-    },
+    Range { name: String },
 }
 
 pub(crate) struct Field {
@@ -131,7 +111,6 @@ impl Field {
         })
     }
 
-    /// Parses a value.
     pub(crate) fn parse(&self, value: &str) -> Result<u64, ParameterError> {
         let parsed = match self.unit {
             Unit::Microseconds => {

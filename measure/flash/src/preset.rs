@@ -11,33 +11,15 @@ use crate::raw::Params;
 /// Why a preset is invalid.
 #[derive(Debug, Error)]
 pub enum PresetError {
-    /// Not TOML, or not the keys of a preset.
     #[error("line {line}: {reason}")]
-    Syntax {
-        /// Line, the first is 1.
-        line: usize,
-        /// The parser's message, in one line.
-        reason: String,
-    },
-    /// An invalid parameter.
+    Syntax { line: usize, reason: String },
     #[error("preset '{preset}': {error}")]
-    Parameter {
-        /// The preset's name.
-        preset: String,
-        /// The reason.
-        error: ParameterError,
-    },
-    /// No built-in preset has this name.
+    Parameter { preset: String, error: ParameterError },
     #[error(
         "there is no preset '{name}'{} `brisk lab presets` lists them, and a file of your own has a / in its path or ends in .toml",
         near.map_or_else(|| ":".to_owned(), |near| format!("; did you mean '{near}'?"))
     )]
-    Unknown {
-        /// The name given.
-        name: String,
-        /// A similar name.
-        near: Option<&'static str>,
-    },
+    Unknown { name: String, near: Option<&'static str> },
 }
 
 /// One parameter of a preset, for listings.
@@ -45,11 +27,8 @@ pub enum PresetError {
 pub struct Parameter {
     /// Its name; the last word is the unit.
     pub name: &'static str,
-    /// Its format.
     pub unit: Unit,
-    /// Its value in that unit.
     pub value: String,
-    /// Description.
     pub about: &'static str,
     /// Source of the value; empty for the neutral default.
     pub source: String,

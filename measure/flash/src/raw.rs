@@ -81,17 +81,12 @@ pub(crate) struct RawCompletion {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counters {
-    /// Read requests.
     pub reads: u64,
-    /// Write requests.
     pub writes: u64,
-    /// Flush requests.
     pub flushes: u64,
-    /// Discard requests.
     pub discards: u64,
     /// Pages of 4 KiB that were read.
     pub pages_read: u64,
-    /// Pages that were written.
     pub pages_written: u64,
     /// Pages that were discarded.
     pub pages_discarded: u64,
@@ -101,7 +96,6 @@ pub struct Counters {
     pub run_reads: u64,
     /// Programs of the cells for the host.
     pub programs: u64,
-    /// Of these: not full.
     pub programs_partial: u64,
     /// Of these: not continuing a sequence of writes.
     pub programs_stray: u64,
@@ -111,7 +105,6 @@ pub struct Counters {
     pub pages_programmed: u64,
     /// Pages programmed by garbage collection, merges and folding.
     pub pages_moved: u64,
-    /// Blocks erased.
     pub erases: u64,
     /// Merges that copied a whole block.
     pub merges_full: u64,

@@ -50,8 +50,8 @@ fn drive(device: &mut Device, steps: &[Step]) -> Vec<Completion> {
 
 /// Steps from a seed: all kinds, short and long, near and far, in bursts and with gaps.
 fn steps(seed: u64, count: u64, pages: u64) -> Vec<Step> {
-    let mut state = seed;
-    let mut draw = |n: u64| crate::calibration::splitmix(&mut state) % n;
+    let mut random = brisk_core::random::Random(seed);
+    let mut draw = |n: u64| random.below(n);
     let mut at_ns = 0;
     let mut page = 0;
     (0..count)

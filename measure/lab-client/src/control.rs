@@ -26,17 +26,10 @@ pub enum FaultOrder {
     /// The end of the power cut.
     PowerOn,
     /// Reads of the range fail.
-    ReadError {
-        /// First byte.
-        offset_bytes: u64,
-        /// Length.
-        len_bytes: u64,
-    },
+    ReadError { offset_bytes: u64, len_bytes: u64 },
     /// Requests to the range hang until the time is over or faults are cleared, then fail as timed out.
     Timeout {
-        /// First byte.
         offset_bytes: u64,
-        /// Length.
         len_bytes: u64,
         /// Time; absent: until cleared.
         for_ms: Option<u64>,
@@ -58,15 +51,12 @@ pub struct Commit {
     pub timed: bool,
 }
 
-/// A command to the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "order", rename_all = "snake_case")]
 pub enum ServerCommand {
-    /// Report the status.
     Status,
     /// Change parameters of the model, switch time, reset the counters.
     Set {
-        /// Parameters by name.
         parameters: Vec<(String, String)>,
         /// Whether replies come at the model's instants; absent: as before.
         timed: Option<bool>,
@@ -75,33 +65,24 @@ pub enum ServerCommand {
     },
     /// Each request takes a fixed time, for calibration.
     Fixed {
-        /// That time.
         service_ns: u64,
     },
     /// The device is complete. Until then the server does not outlive the connection over which it was set up.
     Commit(Commit),
-    /// Injects a fault.
     Fault(FaultOrder),
-    /// Ends the server.
     Exit,
 }
 
-/// Replies of the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum ServerReply {
-    /// Done.
     Done,
-    /// The status.
     Status(Box<Status>),
-    /// After a power cut.
     PowerCut {
         /// Pages that lost what was written to them.
         lost_pages: u64,
     },
-    /// Not done.
     Refused {
-        /// Why.
         reason: String,
     },
 }
@@ -115,9 +96,7 @@ pub struct Status {
     pub device: String,
     /// Name of the preset, marked when parameters were changed.
     pub preset: String,
-    /// Size.
     pub size_bytes: u64,
-    /// Seed.
     pub seed: u64,
     /// The server's process.
     pub server_pid: u32,
@@ -139,7 +118,6 @@ pub struct Status {
     pub requests: Requests,
     /// Lateness since the reset.
     pub lateness: Lateness,
-    /// CPU pressure.
     pub cpu_pressure: Option<CpuPressure>,
     /// The model's counters since the device was made: operations, energy, wear.
     pub model: serde_json::Value,
@@ -147,7 +125,6 @@ pub struct Status {
     pub fidelity: Fidelity,
 }
 
-/// A connection to a server.
 #[derive(Debug)]
 pub struct Connection {
     stream: BufReader<UnixStream>,

@@ -30,7 +30,6 @@ pub struct CpuPressure {
 pub struct Fidelity {
     /// No reason against it.
     pub reliable: bool,
-    /// Why not.
     pub reasons: Vec<String>,
     /// What to know all the same.
     pub notes: Vec<String>,

@@ -17,13 +17,10 @@ use serde::Serialize;
 pub struct Kind {
     /// Name of their parent directory.
     pub folder: &'static str,
-    /// Their mode.
     pub mode: u32,
-    /// Mount points in each.
     pub mount_points: &'static [&'static str],
 }
 
-/// A numbered directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NumberedDir {
     kind: &'static Kind,
@@ -117,13 +114,11 @@ impl NumberedDir {
         OpenOptions::new().create(true).truncate(false).write(true).open(self.path.join("lock"))
     }
 
-    /// Whether it still exists.
     #[must_use]
     pub fn exists(&self) -> bool {
         self.path.is_dir()
     }
 
-    /// Its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

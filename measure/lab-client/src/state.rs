@@ -24,7 +24,6 @@ pub enum Transport {
     /// A FUSE file under a loop device.
     #[default]
     Fuse,
-    /// A ublk device.
     Ublk {
         /// The mark that it bears: a random number that no other device has.
         mark: u64,
@@ -43,7 +42,6 @@ pub struct Record {
     pub identity: Option<Identity>,
     /// Parameters that differ from the preset.
     pub set: Vec<(String, String)>,
-    /// Size.
     pub size_bytes: u64,
     /// Seed of what a power cut loses.
     pub seed: u64,
@@ -169,14 +167,6 @@ impl StateDir {
     pub fn save(&self, record: &Record) -> Result<()> {
         self.write_state(record)
             .map_err(failed(format!("write the state of the device into {}", self.path().display())))
-    }
-
-    /// The last lines of the server's log.
-    #[must_use]
-    pub fn last_words(&self) -> String {
-        let text = fs::read_to_string(self.log()).unwrap_or_default();
-        let lines: Vec<&str> = text.lines().rev().take(3).collect();
-        lines.into_iter().rev().collect::<Vec<_>>().join("; ")
     }
 }
 

@@ -2,10 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Requests of one kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KindCount {
-    /// Requests.
     pub requests: u64,
     /// Their bytes; zero for flushes.
     pub bytes: u64,
@@ -29,11 +27,8 @@ impl KindCount {
 /// Requests since the counters were reset.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requests {
-    /// Reads.
     pub read: KindCount,
-    /// Writes.
     pub write: KindCount,
-    /// Flushes.
     pub flush: KindCount,
     /// Discards, and zeroed ranges.
     pub discard: KindCount,
@@ -54,11 +49,9 @@ pub struct Requests {
 pub struct Lateness {
     /// Timed replies.
     pub count: u64,
-    /// Median.
     pub lateness_us_p50: f64,
     /// 99th percentile.
     pub lateness_us_p99: f64,
-    /// Largest.
     pub lateness_us_max: f64,
     /// Mean of the times that the model gave these requests, to hold the lateness against.
     pub service_us_mean: f64,

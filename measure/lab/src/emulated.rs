@@ -14,6 +14,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use brisk_core::random::mix;
 use brisk_flash::{Completion, Device, Fault, Kind, Preset, Request, Status, SubmitError};
 use brisk_lab_client::Requests;
 
@@ -23,33 +24,35 @@ use crate::undo::{Moment, Undo, WriteId};
 /// Source of reply times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Timing {
-    /// The model.
     Model,
     /// None: replies are immediate, and the model's clock jumps to the end of each request.
     Off,
     /// A fixed time for each request, which bypasses the model: for calibration.
-    Fixed { service_ns: u64 },
+    Fixed {
+        service_ns: u64,
+    },
 }
 
 /// Content of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// Content of the store.
-    Data { offset_bytes: u64, len_bytes: u64 },
-    /// Number of bytes written.
-    Written { len_bytes: u64 },
+    Data {
+        offset_bytes: u64,
+        len_bytes: u64,
+    },
+    Written {
+        len_bytes: u64,
+    },
     /// Success without content.
     Done,
     /// A positive errno.
     Failed(i32),
 }
 
-/// A due reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reply {
-    /// The request.
     pub(crate) unique: u64,
-    /// Its content.
     pub(crate) outcome: Outcome,
     /// Due time on the wall clock; absent for untimed replies.
     pub(crate) due_ns: Option<u64>,
@@ -70,7 +73,6 @@ struct Pending {
     stamp_ns: u64,
 }
 
-/// An injected fault.
 #[derive(Debug, Clone, Copy)]
 struct ActiveFault {
     fault: Fault,
@@ -78,7 +80,6 @@ struct ActiveFault {
     until_ns: Option<u64>,
 }
 
-/// The device.
 #[derive(Debug)]
 pub(crate) struct Emulated {
     pub(crate) store: Store,
@@ -172,7 +173,6 @@ impl Emulated {
         self.timing = timing;
     }
 
-    /// A read arrives.
     pub(crate) fn read(&mut self, now_ns: u64, unique: u64, offset_bytes: u64, len_bytes: u64) {
         let size = self.store.size_bytes();
         let len_bytes = len_bytes.min(size.saturating_sub(offset_bytes));
@@ -180,7 +180,6 @@ impl Emulated {
         self.arrive(now_ns, unique, Kind::Read, offset_bytes.min(size), len_bytes, None);
     }
 
-    /// A write arrives.
     pub(crate) fn write(&mut self, now_ns: u64, unique: u64, offset_bytes: u64, data: &[u8]) {
         let len_bytes = data.len() as u64;
         self.requests.write.count(len_bytes);
@@ -197,14 +196,12 @@ impl Emulated {
         self.arrive(now_ns, unique, Kind::Write, offset_bytes, len_bytes, Some(write));
     }
 
-    /// A flush arrives.
     pub(crate) fn flush(&mut self, now_ns: u64, unique: u64) {
         self.requests.flush.count(0);
         self.requests.flush.by_size_bytes.clear();
         self.arrive(now_ns, unique, Kind::Flush, 0, 0, None);
     }
 
-    /// A discard arrives.
     pub(crate) fn discard(&mut self, now_ns: u64, unique: u64, offset_bytes: u64, len_bytes: u64) {
         self.requests.discard.count(len_bytes);
         if !self.store.holds(offset_bytes, len_bytes) {
@@ -277,7 +274,6 @@ impl Emulated {
         pages
     }
 
-    /// Restores the power.
     pub(crate) fn power_on(&mut self) {
         self.powered = true;
     }
@@ -438,14 +434,6 @@ impl Emulated {
             self.settle(now_ns);
         }
     }
-}
-
-/// Spreads the bits of a number (the finaliser of splitmix64).
-fn mix(value: u64) -> u64 {
-    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ value >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ value >> 31
 }
 
 #[cfg(test)]

@@ -37,7 +37,6 @@ pub(crate) struct Evidence<'a> {
     pub(crate) refused: &'a [String],
 }
 
-/// Decides.
 pub(crate) fn judge(evidence: Evidence<'_>) -> Fidelity {
     let mut reasons = Vec::new();
     let mut notes = Vec::new();

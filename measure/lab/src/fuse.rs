@@ -21,7 +21,6 @@ use crate::request::{Call, Received, Request};
 use crate::store::Store;
 use crate::wire;
 
-/// The device file of FUSE.
 pub(crate) const DEV_FUSE: &str = "/dev/fuse";
 
 /// An open connection. Closing it aborts the mount: pending requests fail.
@@ -33,9 +32,7 @@ struct Connection {
 /// Result of reading the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Taken {
-    /// Length of a message.
     Message(usize),
-    /// No message.
     Nothing,
     /// The file system was unmounted.
     Unmounted,
@@ -159,7 +156,6 @@ impl Front {
         }
     }
 
-    /// Replies to a request.
     pub(crate) fn reply(&self, unique: u64, outcome: Outcome, store: &Store) -> io::Result<()> {
         match outcome {
             Outcome::Data { offset_bytes, len_bytes } => {

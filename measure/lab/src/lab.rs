@@ -56,18 +56,13 @@ pub struct NewDevice {
     pub take_down: Vec<String>,
 }
 
-/// A device in a list.
 #[derive(Debug, Clone, Serialize)]
 pub struct Listed {
-    /// Number.
     pub id: u32,
     /// Block device; absent while it is being made, and after it was detached externally.
     pub device: Option<PathBuf>,
-    /// Preset, by name or file.
     pub preset: String,
-    /// Size.
     pub size_bytes: u64,
-    /// Process of the server.
     pub server_pid: Option<u32>,
     /// Status, when the server answers.
     pub status: Option<Status>,
@@ -82,7 +77,6 @@ pub struct Repaired {
     pub leftovers: Vec<String>,
 }
 
-/// The lab of this machine.
 #[derive(Debug, Clone)]
 pub struct Lab {
     pub(crate) run_dir: PathBuf,

@@ -14,18 +14,15 @@ pub(crate) enum Call<'a> {
 pub(crate) struct Request<'a> {
     /// Number of the request, unique among the pending ones; the reply carries it.
     pub(crate) unique: u64,
-    /// Its operation.
     pub(crate) call: Call<'a>,
 }
 
 /// Result of receiving from the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Received<'a> {
-    /// A request.
     Request(Request<'a>),
     /// A protocol message that the front has handled.
     Own,
-    /// No request.
     Nothing,
     /// The kernel has released the device: there will be no more requests.
     Gone,

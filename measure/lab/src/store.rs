@@ -59,7 +59,6 @@ impl Store {
         offset_bytes.checked_add(len_bytes).is_some_and(|end| end <= self.size_bytes())
     }
 
-    /// Bytes in memory.
     pub(crate) fn present_bytes(&self) -> u64 {
         self.present.iter().map(|word| u64::from(word.count_ones())).sum::<u64>() * PAGE_BYTES
     }

@@ -22,7 +22,6 @@ use crate::backend::own_ublk_devices;
 use crate::error::{Error, Result, io as failed};
 use crate::{fuse, loopdev, ublk};
 
-/// Access to the machine.
 #[derive(Clone, Copy)]
 pub(crate) struct Machine<'a> {
     pub(crate) sense: &'a Sense,
@@ -202,7 +201,6 @@ fn unmounted_carrier(machine: Machine<'_>, dir: &StateDir) -> Result<Option<Stri
 enum Server {
     /// Dead; this process now holds its lock.
     Dead(File),
-    /// Alive.
     Answers(Connection),
 }
 

@@ -136,7 +136,6 @@ impl Undo {
         lost
     }
 
-    /// Pages with images.
     pub(crate) fn pages(&self) -> usize {
         self.pages.len()
     }

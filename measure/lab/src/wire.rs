@@ -7,7 +7,6 @@ use crate::bytes::Bytes;
 
 /// Node of the root directory (fixed by the protocol).
 pub(crate) const ROOT: u64 = 1;
-/// Node of the file.
 pub(crate) const FILE: u64 = 2;
 /// Largest write payload and read that the server takes.
 pub(crate) const MAX_IO_BYTES: usize = 1 << 20;
@@ -46,13 +45,10 @@ const FALLOC_ZERO_RANGE: u32 = 0x10;
 pub(crate) struct Message<'a> {
     /// Number that the reply carries.
     pub(crate) unique: u64,
-    /// The node of the request.
     pub(crate) node: u64,
-    /// The operation.
     pub(crate) call: Call<'a>,
 }
 
-/// Operation of a message.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Call<'a> {
     Init {
@@ -87,17 +83,17 @@ pub(crate) enum Call<'a> {
     Destroy,
     /// Messages without a reply: forget and interrupt.
     Silent,
-    /// Not supported.
     Unknown,
 }
 
 /// Why bytes are not a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Malformed {
-    /// Shorter than a header.
     NoHeader,
     /// The header is complete, the rest is not; an error reply is possible.
-    Body { unique: u64 },
+    Body {
+        unique: u64,
+    },
 }
 
 /// Parses numbers from the front of a slice.

@@ -12,14 +12,10 @@ use std::process::{Child, Command, Stdio};
 use crate::error::{Error, Result};
 use crate::scope::Scope;
 
-/// User that an app runs as.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
-    /// User.
     pub uid: u32,
-    /// Group.
     pub gid: u32,
-    /// Further groups.
     pub groups: Vec<u32>,
 }
 

@@ -22,7 +22,6 @@ impl Pages {
         Ok(Self(all))
     }
 
-    /// How much is where.
     #[must_use]
     pub fn census(&self) -> MemoryCensus {
         let mut census = MemoryCensus::default();

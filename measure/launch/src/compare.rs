@@ -15,9 +15,7 @@ use crate::storage_use::ReadStep;
 /// One of the compared setups.
 #[derive(Debug, Clone)]
 pub struct Setup {
-    /// Name in the report.
     pub label: String,
-    /// App to launch.
     pub app: App,
 }
 
@@ -32,7 +30,6 @@ pub struct Plan {
     pub rounds: usize,
 }
 
-/// Result of a plan.
 #[derive(Debug, Clone)]
 pub struct Series {
     /// One for each setup and temperature.
@@ -174,7 +171,6 @@ impl Series {
     }
 }
 
-/// Reborrows the screen.
 pub(crate) fn reborrow<'a>(screen: &'a mut Option<&mut dyn Screen>) -> Option<&'a mut dyn Screen> {
     match screen {
         Some(screen) => Some(&mut **screen),

@@ -7,75 +7,31 @@ use thiserror::Error;
 /// Why an app could not be launched or watched.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The program does not exist or is not executable.
     #[error("cannot run {program}: {reason}")]
-    Program {
-        /// The command as given.
-        program: String,
-        /// Such as `no such program in PATH`.
-        reason: String,
-    },
-    /// No desktop entry has this id.
+    Program { program: String, reason: String },
     #[error("there is no desktop entry {id}.desktop in {searched}; give the command itself, after --")]
-    DesktopEntry {
-        /// The id.
-        id: String,
-        /// The searched directories, separated by commas.
-        searched: String,
-    },
-    /// A desktop entry that cannot be launched.
+    DesktopEntry { id: String, searched: String },
     #[error("the desktop entry {} cannot be launched: {reason}", path.display())]
-    BadDesktopEntry {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        reason: String,
-    },
-    /// cgroup2 is not mounted.
+    BadDesktopEntry { path: PathBuf, reason: String },
     #[error(
         "no cgroup2 file system is mounted, and brisk needs one to keep an app's processes together: mount -t cgroup2 none \
          /sys/fs/cgroup/unified"
     )]
     NoCgroup2,
-    /// A control group could not be created or used.
     #[error("cannot {action} the control group {}{}", path.display(), remedy(source))]
-    Scope {
-        /// Such as `make`.
-        action: &'static str,
-        /// Its directory.
-        path: PathBuf,
-        /// Cause.
-        source: std::io::Error,
-    },
-    /// /proc or /sys could not be read.
+    Scope { action: &'static str, path: PathBuf, source: std::io::Error },
     #[error(transparent)]
     Sense(#[from] brisk_sense::Error),
-    /// Failure of the display.
     #[error(transparent)]
     Screen(#[from] brisk_screen::Error),
-    /// A system call failed.
     #[error("{action} failed")]
-    System {
-        /// Operation and object.
-        action: String,
-        /// Cause.
-        source: std::io::Error,
-    },
-    /// A script that is not read.
+    System { action: String, source: std::io::Error },
     #[error(transparent)]
     File(#[from] brisk_files::Error),
-    /// An invalid script of user actions.
     #[error("{place}: {reason}")]
-    Script {
-        /// File, and line where known.
-        place: String,
-        /// The problem and the remedy.
-        reason: String,
-    },
-    /// The conditions of a launch could not be set up.
+    Script { place: String, reason: String },
     #[error(transparent)]
     Surroundings(Box<dyn std::error::Error + Send + Sync>),
-    /// Cancelled by the user.
     #[error("stopped")]
     Stopped,
 }
@@ -89,7 +45,6 @@ fn remedy(source: &std::io::Error) -> &'static str {
     }
 }
 
-/// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {

@@ -37,12 +37,10 @@ pub(crate) const TRACE: brisk_probes::Options = brisk_probes::Options {
 /// Most bytes kept of an app's output.
 const OUTPUT_MAX: u64 = 4_096;
 
-/// Settings of launches.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Split method; eBPF is replaced by the control group, with a warning, where the kernel refuses it.
     pub method: SplitMethod,
-    /// Time limits.
     pub limits: Limits,
     /// Whether to drop all caches of the machine before a cold launch, or each repetition of a script.
     pub drop_caches: bool,
@@ -57,37 +55,29 @@ impl Default for Settings {
 /// State of the page cache at a launch.
 #[derive(Debug, Clone, Copy)]
 pub enum Start<'a> {
-    /// Unchanged.
     AsItIs,
     /// These files are evicted.
     Without(&'a BTreeSet<PathBuf>),
 }
 
-/// Result of a launch.
 #[derive(Debug, Clone)]
 pub struct Launched {
     /// Stages, split and storage.
     pub run: LaunchRun,
-    /// Reads, in order.
     pub reads: Vec<ReadStep>,
     /// End of the app's output.
     pub output: String,
-    /// Warnings.
     pub warnings: Vec<Warning>,
 }
 
-/// Launches apps.
 #[derive(Debug)]
 pub struct Launcher<'a> {
-    /// The machine.
     pub sense: &'a Sense,
-    /// Its settings.
     pub settings: Settings,
     /// Set to cancel.
     pub stop: &'a AtomicBool,
 }
 
-/// A running app.
 pub(crate) struct Running {
     pub(crate) scope: Scope,
     pub(crate) child: std::process::Child,

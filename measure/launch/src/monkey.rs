@@ -3,13 +3,11 @@
 //! The same seed gives the same events in any window: places are relative to it. The mix of kinds is about Monkey's own
 //! default (touches and gestures before keys), without keys that leave the app.
 
+use brisk_core::random::Random;
 use brisk_screen::{Input, Rect};
-use rand::{Rng, RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 /// The paper's number of events.
 pub const PAPER_EVENTS: u64 = 500;
-/// The paper's seed.
 pub const PAPER_SEED: u64 = 10;
 
 const KEYS: [&str; 12] =
@@ -29,20 +27,20 @@ enum Event {
 /// The first `count` events of `seed`, for a window at `rect`; each is one or two inputs.
 #[must_use]
 pub fn events(seed: u64, count: u64, rect: Rect) -> Vec<Vec<Input>> {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut rng = Random(seed);
     (0..count).map(|_| inputs(&event(&mut rng), rect)).collect()
 }
 
-fn event(rng: &mut impl Rng) -> Event {
+fn event(rng: &mut Random) -> Event {
     // Not at the frame: its buttons close the window.
-    let mut place = || (rng.random_range(0.05..0.95), rng.random_range(0.12..0.95));
+    let mut place = || (0.05 + 0.9 * rng.unit(), 0.12 + 0.83 * rng.unit());
     let (first, second) = (place(), place());
-    match rng.random_range(0..100) {
+    match rng.below(100) {
         0..40 => Event::Click(first),
         40..55 => Event::Drag(first, second),
-        55..70 => Event::Scroll(if rng.random_bool(0.6) { 3 } else { -3 }),
-        70..85 => Event::Key(KEYS[rng.random_range(0..KEYS.len())]),
-        _ => Event::Letter(char::from(LETTERS[rng.random_range(0..LETTERS.len())])),
+        55..70 => Event::Scroll(if rng.below(10) < 6 { 3 } else { -3 }),
+        70..85 => Event::Key(KEYS[rng.place(KEYS.len())]),
+        _ => Event::Letter(char::from(LETTERS[rng.place(LETTERS.len())])),
     }
 }
 

@@ -19,7 +19,6 @@ use crate::{split, storage_use, work};
 /// Trace of eBPF.
 #[derive(Debug, Clone, Default)]
 pub struct Traced {
-    /// Events in order of time.
     pub events: Vec<Event>,
     /// Names of the files that were read or written.
     pub files: HashMap<Inode, PathBuf>,
@@ -30,7 +29,6 @@ pub struct Traced {
 /// The end of an app, as it was noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
-    /// CLOCK_MONOTONIC.
     pub at_ns: u64,
     /// It may have been up to so much earlier.
     pub resolution_ns: u64,
@@ -47,9 +45,7 @@ const EVENT_RESOLUTION_NS: u64 = 1_000;
 pub struct Observation {
     /// Begin of the launch or the input, CLOCK_MONOTONIC.
     pub begin_ns: u64,
-    /// End of the observation.
     pub end_ns: u64,
-    /// Reason of its end.
     pub ending: Ending,
     /// Start of the app's program; `None` for an app that ran before.
     pub started_ns: Option<u64>,
@@ -145,7 +141,6 @@ impl Observation {
         100.0 * self.watch_cpu_ns as f64 / (self.end_ns.saturating_sub(self.begin_ns)).max(1) as f64
     }
 
-    /// Result of a launch.
     #[must_use]
     pub fn launch_run(&self, method: SplitMethod, cold: Option<ColdCheck>) -> LaunchRun {
         let (settled, idle) = (self.settled_ns(), self.idle_ns());

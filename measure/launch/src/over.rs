@@ -15,7 +15,6 @@ use crate::settle::{Judgement, QUIET_NS};
 /// Default of [`Limits::idle_ns`].
 pub const IDLE_NS: u64 = 5_000_000_000;
 
-/// Time limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// For a window, while the app does no work.
@@ -37,7 +36,6 @@ impl Default for Limits {
 /// State of the observation at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Known {
-    /// The moment.
     pub now_ns: u64,
     /// Begin of the launch or the input.
     pub begin_ns: u64,
@@ -50,7 +48,6 @@ pub struct Known {
     pub window_ns: Option<u64>,
     /// State of the screen's changes.
     pub screen: Judgement,
-    /// End of the last work.
     pub last_work_ns: Option<u64>,
     /// End of the last wait of the app for its storage.
     pub last_storage_ns: Option<u64>,
@@ -61,7 +58,6 @@ pub struct Known {
 /// Result of the check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is over.
     Over(Ending),
     /// Check again at this time, or at the next event.
     AskAgain(u64),

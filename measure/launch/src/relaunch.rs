@@ -31,7 +31,6 @@ const FREEZE_WITHIN: Duration = Duration::from_secs(10);
 
 /// An app that was launched and stays. Dropping it ends the app.
 pub struct Resident {
-    /// Its name, for messages.
     id: String,
     running: Running,
     window: u64,
@@ -41,9 +40,7 @@ pub struct Resident {
 /// A return and what to know of it.
 #[derive(Debug, Clone)]
 pub struct Relaunched {
-    /// Times and memory.
     pub run: RelaunchRun,
-    /// Warnings.
     pub warnings: Vec<Warning>,
 }
 
@@ -161,7 +158,6 @@ impl Launcher<'_> {
 }
 
 impl Resident {
-    /// Its name.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id

@@ -18,7 +18,6 @@ use crate::error::Result;
 /// Counters at one moment; all are monotonic.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sample {
-    /// CLOCK_MONOTONIC.
     pub at_ns: u64,
     /// CPU time in user mode.
     pub user_us: u64,
@@ -87,11 +86,8 @@ fn last_busy_ns(samples: &[Sample], window: std::ops::Range<u64>, busy_us: fn(&S
 /// Growth of the counters from `from_ns` to `to_ns`, interpolated linearly between samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Growth {
-    /// Wall time.
     pub wall_ms: f64,
-    /// User mode.
     pub user_ms: f64,
-    /// Kernel.
     pub system_ms: f64,
     /// See [`Sample::io_full_us`].
     pub io_full_ms: Option<f64>,

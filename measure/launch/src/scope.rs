@@ -68,7 +68,6 @@ impl Scope {
         Err(refused.unwrap_or(Error::NoCgroup2))
     }
 
-    /// Its directory.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir

@@ -23,11 +23,9 @@ use serde::Deserialize;
 
 use crate::error::{Error, Result};
 
-/// A script.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
-    /// Name for the report.
     pub app: String,
     /// Program and arguments; empty for a running app.
     #[serde(default)]
@@ -35,19 +33,16 @@ pub struct Script {
     /// Part of the title or class of the app's window.
     #[serde(default)]
     pub window: Option<String>,
-    /// Steps in order.
     #[serde(rename = "step")]
     pub steps: Vec<Step>,
 }
 
-/// One step of a script.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
     /// Name for the report; by default the action as text.
     #[serde(default)]
     pub name: Option<String>,
-    /// Action.
     #[serde(rename = "do")]
     pub action: Action,
     /// Whether its latency is reported.
@@ -59,13 +54,11 @@ fn yes() -> bool {
     true
 }
 
-/// Action of a step.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Action {
     /// Presses a key with modifiers, by X names: `Return`, `ctrl+o`.
     Key(String),
-    /// Types text.
     Text(String),
     /// Clicks a button of the pointer.
     Click(Click),
@@ -79,7 +72,6 @@ pub enum Action {
     AssertNoWindow(String),
 }
 
-/// A click.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Click {

@@ -12,9 +12,7 @@ use brisk_results::{LaunchComparison, LaunchRun, LaunchSet, Part, Split, Stage, 
 /// One launch of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
-    /// Index of the setup.
     pub setup: usize,
-    /// Cold or warm.
     pub temperature: Temperature,
 }
 

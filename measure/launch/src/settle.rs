@@ -44,9 +44,7 @@ const TOGETHER_NS: u64 = 60_000_000;
 /// A change of a tile's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repaint {
-    /// CLOCK_MONOTONIC.
     pub at_ns: u64,
-    /// The tile.
     pub tile: u32,
     /// Hash of the new content.
     pub hash: u64,

@@ -50,7 +50,6 @@ pub struct Exclusive {
 }
 
 impl Exclusive {
-    /// The sum.
     #[must_use]
     pub fn total_ns(&self) -> u64 {
         self.running_ns
@@ -88,7 +87,6 @@ impl Exclusive {
     }
 }
 
-/// State of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Running,

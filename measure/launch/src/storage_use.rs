@@ -19,11 +19,8 @@ const FILES_MAX: usize = 50;
 pub struct ReadStep {
     /// Time since the begin of the launch.
     pub at_ms: f64,
-    /// The file.
     pub path: PathBuf,
-    /// Offset in the file.
     pub offset_bytes: u64,
-    /// Length.
     pub bytes: u64,
 }
 

@@ -23,7 +23,6 @@ pub(crate) struct Changes {
     pub(crate) repaints: Vec<Repaint>,
     /// Time and place of visible drawing.
     pub(crate) drawn: Vec<(u64, Rect)>,
-    /// New windows.
     pub(crate) shown: Vec<(u64, WindowInfo)>,
 }
 

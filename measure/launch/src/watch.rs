@@ -153,7 +153,6 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Polls the screen.
     fn poll_screen(&mut self, view: &mut View<'_>, wait: Duration) -> Result<()> {
         let seen = view.poll(wait)?;
         for (at_ns, window) in seen.shown {
@@ -229,7 +228,6 @@ impl<'a> Watch<'a> {
         network::awaited(network).iter().any(|span| span.contains(&now))
     }
 
-    /// The observation.
     pub(crate) fn finish(
         self,
         ending: Ending,
@@ -262,7 +260,6 @@ fn overlap(a: &Rect, b: &Rect) -> bool {
     spans(a.x, a.width, b.x, b.width) && spans(a.y, a.height, b.y, b.height)
 }
 
-/// CPU time of this thread.
 fn own_cpu_ns() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64

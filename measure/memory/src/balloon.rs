@@ -8,8 +8,8 @@ use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
+use brisk_core::random::Random;
 use brisk_phone::MemoryGroup;
-use rand::{Rng as _, SeedableRng as _, rngs::SmallRng};
 
 use crate::error::{Error, Result, io as failed};
 
@@ -50,7 +50,6 @@ impl Balloon {
         self.child.id()
     }
 
-    /// Whether it runs.
     pub(crate) fn is_alive(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
@@ -93,7 +92,7 @@ impl Drop for Balloon {
 /// When input or output fail, or a line is no request.
 pub fn serve_balloon(input: impl BufRead, mut output: impl Write) -> io::Result<()> {
     let mut held: Vec<Vec<u8>> = Vec::new();
-    let mut random = SmallRng::seed_from_u64(1);
+    let mut random = Random(1);
     for line in input.lines() {
         let line = line?;
         let bytes: usize = line
@@ -103,7 +102,7 @@ pub fn serve_balloon(input: impl BufRead, mut output: impl Write) -> io::Result<
         let mut more = vec![0; bytes];
         for page in more.chunks_mut(PAGE_BYTES) {
             let half = page.len() / 2;
-            random.fill_bytes(&mut page[half..]);
+            random.fill(&mut page[half..]);
             // A page of zeros would be no page.
             page[0] = 1;
         }

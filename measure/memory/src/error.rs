@@ -7,68 +7,34 @@ use thiserror::Error;
 /// Why memory could not be measured.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The phone has no limit.
     #[error("phone {0} has no memory limit: bring it up with --memory")]
     NoLimit(u32),
-    /// The phone has no swap.
     #[error("phone {0} does not swap to its flash: bring it up with --swap flash")]
     NoSwap(u32),
-    /// There is no policy of that name.
     #[error("there is no policy '{name}': there are {known}")]
-    NoPolicy {
-        /// As asked for.
-        name: String,
-        /// All names.
-        known: String,
-    },
-    /// The app has no key that it answers.
+    NoPolicy { name: String, known: String },
     #[error("no key is known that {0} answers, so a return to it cannot be measured")]
     NoAnswer(String),
-    /// A setting of the machine was not changed.
     #[error("{setting} cannot be changed: {reason}")]
-    Setting {
-        /// Its name.
-        setting: String,
-        /// The reason.
-        reason: String,
-    },
-    /// The app does not run.
+    Setting { setting: String, reason: String },
     #[error("{0} does not run")]
     NotRunning(String),
-    /// The process that fills memory failed.
     #[error("the process that fills memory failed: {0}")]
     Balloon(String),
-    /// A program that ends apps failed.
     #[error("{program} cannot watch the phone: {reason}")]
-    Killer {
-        /// Its name.
-        program: &'static str,
-        /// The reason, and what to do.
-        reason: String,
-    },
-    /// Stopped by the user.
+    Killer { program: &'static str, reason: String },
     #[error("stopped")]
     Stopped,
-    /// Failure of the phone.
     #[error(transparent)]
     Phone(brisk_phone::Error),
-    /// Failure of a launch or a return.
     #[error(transparent)]
     Launch(brisk_launch::Error),
-    /// A setting cannot be changed.
     #[error("cannot change a setting of this machine")]
     Act(#[from] brisk_act::Error),
-    /// /proc or /sys could not be read.
     #[error("cannot read the state of the machine")]
     Sense(#[from] brisk_sense::Error),
-    /// A system call failed.
     #[error("cannot {action}")]
-    Io {
-        /// Operation and object.
-        action: String,
-        /// Cause.
-        source: io::Error,
-    },
+    Io { action: String, source: io::Error },
 }
 
 impl Error {
@@ -86,7 +52,6 @@ impl Error {
     }
 }
 
-/// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl From<brisk_phone::Error> for Error {

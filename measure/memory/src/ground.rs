@@ -60,7 +60,6 @@ pub struct Engine {
     pub tell_front: fn(&Path, Option<&str>) -> std::result::Result<(), String>,
 }
 
-/// A moment of a visit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
     /// The app is brought to the front, or launched.
@@ -72,7 +71,6 @@ pub enum Moment {
 /// Who hears of the moments of visits, with the app.
 type Listener<'a> = Box<dyn FnMut(Moment, &str) + 'a>;
 
-/// One app that stays.
 struct Stay {
     resident: Resident,
     answer: Answer,
@@ -140,13 +138,11 @@ impl<'a> Ground<'a> {
         Ok(ground)
     }
 
-    /// The phone.
     #[must_use]
     pub fn phone(&self) -> &Phone {
         self.phone
     }
 
-    /// The policy in force.
     #[must_use]
     pub fn policy(&self) -> &'static Policy {
         self.policy

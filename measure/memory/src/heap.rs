@@ -31,7 +31,6 @@ struct Runs {
     from_launch: Vec<bool>,
 }
 
-/// What was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
     /// Time between two values.
@@ -40,11 +39,8 @@ pub struct Found {
     pub short_runs: u64,
     /// By app, in the order of the table.
     pub apps: Vec<HeapApp>,
-    /// Over all apps.
     pub alphas: Vec<HeapAlpha>,
-    /// Over all apps.
     pub thresholds: Vec<HeapThreshold>,
-    /// Over all apps.
     pub aims: Vec<HeapAim>,
 }
 

@@ -13,12 +13,10 @@ pub enum Brisk {
     IramPaper,
     /// The engine for swap, which ends none: the kernel does.
     Mars,
-    /// The same as published.
     MarsPaper,
 }
 
 impl Brisk {
-    /// Each.
     pub const ALL: [Self; 4] = [Self::Iram, Self::IramPaper, Self::Mars, Self::MarsPaper];
 
     /// Whether it learns from what returns touch.
@@ -41,12 +39,9 @@ pub enum Killer {
     Brisk(Brisk),
 }
 
-/// One policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
-    /// Short name.
     pub name: &'static str,
-    /// In a sentence.
     pub text: &'static str,
     /// Where pages go.
     pub swap: SwapKind,

@@ -28,7 +28,6 @@ pub use context::{ContextEvent, ContextKind, ContextTrace};
 
 /// Numbers of predicted apps for which hits are counted.
 pub const PREDICTED_APPS: [u32; 5] = [1, 3, 5, 9, 10];
-/// Most of them.
 const PREDICTED_MOST: usize = 10;
 /// Rows of one app that begin within this time of the row before are joined, s. Logs need it that have a row for each screen of an
 /// app; of the users that were at hand that is u5, whose rows in `../shared/data` are joined already.
@@ -37,7 +36,6 @@ pub const JOIN_S: u64 = 30;
 const RETURNS_EACH: usize = 16;
 const RETURN_TIMES: [(f64, &str); 2] = [(600.0, "within 10 min"), (3_600.0, "within 1 h")];
 
-/// What is scored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scored {
     /// The mixture of experts.
@@ -51,7 +49,6 @@ pub enum Scored {
 }
 
 impl Scored {
-    /// Its name in results.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -75,13 +72,10 @@ pub struct Choice {
 /// A user, ready to be replayed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replayed<'a> {
-    /// The name.
     pub user: &'a str,
-    /// Launches in order.
     launches: Vec<&'a Session>,
     /// Rows that were joined with one before.
     pub joined_rows: u64,
-    /// Context events, in order.
     events: &'a [ContextEvent],
     offset_minutes: Option<i32>,
 }

@@ -17,7 +17,6 @@ struct Entries {
     blamed: BTreeMap<String, EndedBy>,
 }
 
-/// What there is to end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Member {
     /// All processes of a control group of version 2.
@@ -28,7 +27,6 @@ pub(crate) enum Member {
     Launching,
 }
 
-/// One app.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) name: String,

@@ -43,7 +43,6 @@ const INPUT_EVERY: Duration = Duration::from_secs(1);
 /// A wish to stop is noticed within this time.
 const NOTICED: Duration = Duration::from_millis(100);
 
-/// Where a study runs.
 pub struct Bed<'a> {
     phone: &'a Phone,
     group: MemoryGroup,

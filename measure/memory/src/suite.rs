@@ -19,12 +19,10 @@
 use std::time::Duration;
 
 use brisk_core::causes::in_one_line;
+use brisk_core::random::Random;
 use brisk_core::stats::{Summary, median, ratio_of_sums, sum_of_medians};
 use brisk_phone::{App, LIMIT_MIN_BYTES};
 use brisk_results::{AppReturns, AppVisit, PolicyReturns, Regime, RegimeReturns};
-use rand::SeedableRng as _;
-use rand::seq::SliceRandom as _;
-use rand_chacha::ChaCha8Rng;
 
 use crate::error::{Error, Result};
 use crate::ground::Ground;
@@ -37,12 +35,10 @@ const KEEP_BYTES: u64 = 4 << 20;
 /// How long the user stays in an app after a return that an engine learns from.
 const DWELL: Duration = Duration::from_secs(2);
 
-/// What is measured.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// Policies, the baseline first.
     pub policies: Vec<&'static Policy>,
-    /// Regimes.
     pub regimes: Vec<Regime>,
     /// Apps in the order in which they are used.
     pub apps: Vec<&'static App>,
@@ -50,7 +46,6 @@ pub struct Plan {
     pub rounds: u64,
     /// Names of apps that are no part of sums.
     pub apart: Vec<String>,
-    /// Time limit of a return.
     pub limit_ms: f64,
     /// Memory of the phone when memory is full.
     pub memory_bytes: u64,
@@ -65,18 +60,14 @@ enum Step {
     Full(&'static Policy, &'static App),
 }
 
-/// One measured return.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
-    /// The regime.
     pub regime: Regime,
-    /// Name of the policy.
     pub policy: &'static str,
     /// The return, or why there is none, with the app's name.
     pub visit: std::result::Result<AppVisit, String>,
 }
 
-/// The steps of a round.
 fn steps(plan: &Plan, round: u64) -> Vec<Step> {
     let mut groups: Vec<Vec<&'static Policy>> = Vec::new();
     for &policy in &plan.policies {
@@ -86,16 +77,16 @@ fn steps(plan: &Plan, round: u64) -> Vec<Step> {
         }
     }
     // The same for a round and for the one in the opposite order.
-    let mut random = ChaCha8Rng::seed_from_u64(round / 2);
+    let mut random = Random(round / 2);
     let mut steps = Vec::new();
     for mut group in groups {
         if plan.regimes.contains(&Regime::Tight) {
-            group.shuffle(&mut random);
+            random.shuffle(&mut group);
             steps.extend(group.iter().map(|&policy| Step::Tight(policy)));
         }
         if plan.regimes.contains(&Regime::Full) {
             for app in &plan.apps {
-                group.shuffle(&mut random);
+                random.shuffle(&mut group);
                 steps.extend(group.iter().map(|&policy| Step::Full(policy, app)));
             }
         }

@@ -66,52 +66,12 @@ SEEN ssize_t pwritev2(int fd, const struct iovec *parts, int count, off64_t offs
 		       (unsigned long)((unsigned long long)offset >> 32), flags);
 }
 
-static int open_without_sync(int dir, const char *path, int flags, mode_t mode)
+static int open_asked(int dir, const char *path, int flags, mode_t mode)
 {
 	return (int)syscall(SYS_openat, dir, path, flags & ~(O_SYNC | O_DSYNC), mode);
 }
 
-#define MODE_OF(flags, last, mode)                              \
-	do {                                                    \
-		if (((flags) & O_CREAT) || ((flags) & O_TMPFILE) == O_TMPFILE) { \
-			va_list list;                           \
-			va_start(list, last);                   \
-			(mode) = (mode_t)va_arg(list, int);     \
-			va_end(list);                           \
-		}                                               \
-	} while (0)
-
-SEEN int open(const char *path, int flags, ...)
-{
-	mode_t mode = 0;
-
-	MODE_OF(flags, flags, mode);
-	return open_without_sync(AT_FDCWD, path, flags, mode);
-}
-
-SEEN int open64(const char *path, int flags, ...)
-{
-	mode_t mode = 0;
-
-	MODE_OF(flags, flags, mode);
-	return open_without_sync(AT_FDCWD, path, flags | O_LARGEFILE, mode);
-}
-
-SEEN int openat(int dir, const char *path, int flags, ...)
-{
-	mode_t mode = 0;
-
-	MODE_OF(flags, flags, mode);
-	return open_without_sync(dir, path, flags, mode);
-}
-
-SEEN int openat64(int dir, const char *path, int flags, ...)
-{
-	mode_t mode = 0;
-
-	MODE_OF(flags, flags, mode);
-	return open_without_sync(dir, path, flags | O_LARGEFILE, mode);
-}
+#include "opens.h"
 
 /* Variants called by programs compiled with _FORTIFY_SOURCE. */
 int __open_2(const char *path, int flags);
@@ -121,20 +81,20 @@ int __openat64_2(int dir, const char *path, int flags);
 
 SEEN int __open_2(const char *path, int flags)
 {
-	return open_without_sync(AT_FDCWD, path, flags, 0);
+	return open_asked(AT_FDCWD, path, flags, 0);
 }
 
 SEEN int __open64_2(const char *path, int flags)
 {
-	return open_without_sync(AT_FDCWD, path, flags | O_LARGEFILE, 0);
+	return open_asked(AT_FDCWD, path, flags | O_LARGEFILE, 0);
 }
 
 SEEN int __openat_2(int dir, const char *path, int flags)
 {
-	return open_without_sync(dir, path, flags, 0);
+	return open_asked(dir, path, flags, 0);
 }
 
 SEEN int __openat64_2(int dir, const char *path, int flags)
 {
-	return open_without_sync(dir, path, flags | O_LARGEFILE, 0);
+	return open_asked(dir, path, flags | O_LARGEFILE, 0);
 }

@@ -13,11 +13,9 @@ use crate::error::{Error, Result};
 /// The file; part of the key of an image.
 pub(crate) const TEXT: &str = include_str!("../apps.toml");
 
-/// All apps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Catalogue {
-    /// Version of the recipe.
     pub version: u32,
     /// Packages of every image.
     pub base: Vec<String>,
@@ -25,25 +23,20 @@ pub struct Catalogue {
     pub apps: Vec<App>,
 }
 
-/// One app.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct App {
-    /// Short name.
     pub name: String,
     /// Its kind: `browser`, `office`, `reader`, ...
     pub group: String,
-    /// Debian packages.
     pub packages: Vec<String>,
     /// Command that runs once during the image build, as the phone's user, to create the document that the app opens.
     #[serde(default)]
     pub prepare: Vec<String>,
     /// Program and arguments inside of the phone.
     pub command: Vec<String>,
-    /// Additional environment.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// Its main window.
     pub window: WindowMark,
     /// The keys that close it, as in [`brisk_screen::Input::Key`].
     pub quit: String,
@@ -59,12 +52,10 @@ pub struct App {
 pub struct WindowMark {
     /// Class (X11: the second word of WM_CLASS).
     pub class: String,
-    /// A part of the title.
     pub title: String,
 }
 
 impl WindowMark {
-    /// Whether a window matches.
     #[must_use]
     pub fn matches(&self, class: &str, title: &str) -> bool {
         class.eq_ignore_ascii_case(&self.class) && title.contains(&self.title)
@@ -72,7 +63,6 @@ impl WindowMark {
 }
 
 impl Catalogue {
-    /// The built-in catalogue.
     #[must_use]
     pub fn builtin() -> &'static Self {
         static BUILTIN: LazyLock<Catalogue> =

@@ -6,8 +6,7 @@
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
-use rand::{Rng as _, RngExt as _, SeedableRng as _};
-use rand_chacha::ChaCha8Rng;
+use brisk_core::random::Random;
 
 const SEED: u64 = 0x62_7269_736b;
 const PAGES: usize = 12;
@@ -32,7 +31,6 @@ pub(crate) struct Document {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// All documents.
 pub(crate) fn all() -> Vec<Document> {
     let text = |name, text: String| Document { name, bytes: text.into_bytes() };
     vec![
@@ -45,22 +43,20 @@ pub(crate) fn all() -> Vec<Document> {
     ]
 }
 
-fn random(stream: u64) -> ChaCha8Rng {
-    let mut random = ChaCha8Rng::seed_from_u64(SEED);
-    random.set_stream(stream);
-    random
+fn random(stream: u64) -> Random {
+    Random::stream(SEED, stream)
 }
 
-fn sentence(random: &mut ChaCha8Rng) -> String {
-    let count = random.random_range(6..16);
-    let words: Vec<&str> = (0..count).map(|_| WORDS[random.random_range(0..WORDS.len())]).collect();
+fn sentence(random: &mut Random) -> String {
+    let count = 6 + random.below(10);
+    let words: Vec<&str> = (0..count).map(|_| WORDS[random.place(WORDS.len())]).collect();
     let text = words.join(" ");
     let (first, rest) = text.split_at(1);
     format!("{}{rest}.", first.to_uppercase())
 }
 
-fn paragraph(random: &mut ChaCha8Rng) -> String {
-    let count = random.random_range(4..9);
+fn paragraph(random: &mut Random) -> String {
+    let count = 4 + random.below(5);
     (0..count).map(|_| sentence(random)).collect::<Vec<_>>().join(" ")
 }
 
@@ -100,9 +96,9 @@ fn letter() -> String {
 fn sheet() -> String {
     let random = &mut random(3);
     (1..=ROWS).fold(String::from("number,square,share,amount,remark\n"), |mut csv, row| {
-        let amount = f64::from(random.random_range(0..1_000_000u32)) / 100.0;
+        let amount = random.below(1_000_000) as f64 / 100.0;
         let (square, share) = (row * row, f64::from(row) / 7.0);
-        let _ = writeln!(csv, "{row},{square},{share:.5},{amount:.2},{}", WORDS[random.random_range(0..WORDS.len())]);
+        let _ = writeln!(csv, "{row},{square},{share:.5},{amount:.2},{}", WORDS[random.place(WORDS.len())]);
         csv
     })
 }
@@ -164,7 +160,7 @@ fn picture() -> Vec<u8> {
     for y in 0..height {
         for x in 0..width {
             let (u, v) = (f64::from(x) / f64::from(width), f64::from(y) / f64::from(height));
-            let grain = f64::from(random.next_u32() & 15) - 8.0;
+            let grain = random.below(16) as f64 - 8.0;
             let hills = ((u * 9.0).sin() + (u * 23.0).cos() * 0.4) * 0.1 + 0.6;
             let colour =
                 if v < hills { [90.0 + 90.0 * v, 150.0 + 60.0 * v, 230.0] } else { [70.0, 160.0 - 120.0 * v, 60.0] };

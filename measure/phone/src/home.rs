@@ -16,7 +16,6 @@ use crate::error::{Result, io as failed};
 use crate::phone::Phone;
 use crate::tree;
 
-/// Snapshot of a home.
 #[derive(Debug, Clone)]
 pub struct Home {
     dir: PathBuf,

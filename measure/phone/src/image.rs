@@ -41,21 +41,15 @@ const SCHEMA_VERSION: u32 = 1;
 const BASE_BYTES: u64 = 1 << 30;
 const APP_BYTES: u64 = 360 << 20;
 
-/// An image in the cache.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Image {
-    /// The image file.
     pub path: PathBuf,
-    /// Its description.
     pub about: About,
 }
 
-/// Description of an image.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct About {
-    /// Schema version.
     pub schema_version: u32,
-    /// Key of the recipe.
     pub key: String,
     /// Apps by name, in the order of the catalogue.
     pub apps: Vec<String>,
@@ -63,7 +57,6 @@ pub struct About {
     pub size_bytes: u64,
     /// Bytes in use after the build.
     pub used_bytes: u64,
-    /// Time of the build.
     pub build_s: f64,
     /// Date of the build (RFC 3339).
     pub built_at: String,
@@ -73,7 +66,6 @@ pub struct About {
     pub packages: BTreeMap<String, String>,
 }
 
-/// The image cache.
 #[derive(Debug, Clone)]
 pub struct Images {
     dir: PathBuf,

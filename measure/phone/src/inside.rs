@@ -22,13 +22,11 @@ use crate::phones::RIGHTS;
 /// A program in a root that is being built; run in namespaces made by `unshare` of util-linux.
 #[derive(Debug, Clone)]
 pub struct Inside {
-    /// The root directory.
     pub root: PathBuf,
     /// Run as the phone's user; otherwise as root.
     pub as_user: bool,
     /// Directories of this machine that are bind-mounted in the root.
     pub binds: Vec<(PathBuf, PathBuf)>,
-    /// Display for the program.
     pub display: Option<String>,
     /// Program and arguments.
     pub command: Vec<OsString>,

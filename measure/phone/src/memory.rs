@@ -31,13 +31,10 @@ pub const LIMIT_MIN_BYTES: u64 = 64 << 20;
 /// Least swap area.
 const SWAP_MIN_BYTES: u64 = 16 << 20;
 
-/// Where a phone swaps to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SwapKind {
-    /// Nowhere.
     None,
-    /// A file on its flash.
     Flash,
     /// Compressed memory.
     Zram,
@@ -59,12 +56,10 @@ impl SwapKind {
     }
 }
 
-/// Memory of a phone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemorySpec {
     /// Memory for all that runs in the phone.
     pub limit_bytes: u64,
-    /// Where it swaps to.
     pub swap: SwapKind,
     /// Size of each swap area.
     pub swap_bytes: u64,
@@ -151,7 +146,6 @@ fn controller(sense: &Sense) -> Result<PathBuf> {
 /// File of a group of version 2 with the controllers that are enabled for its children.
 const ENABLED: &str = "cgroup.subtree_control";
 
-/// A memory group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryGroup {
     dir: PathBuf,
@@ -201,7 +195,6 @@ impl MemoryGroup {
         Self { dir: dir.to_owned(), version }
     }
 
-    /// Its directory.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir

@@ -22,9 +22,7 @@ const UNMOUNT_TIMEOUT: Duration = Duration::from_secs(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// The phone's user and its group.
 pub(crate) const UID: u32 = 10_000;
-/// Its home in the root.
 pub(crate) const HOME: &str = "/home/user";
-/// Its XDG_RUNTIME_DIR.
 pub(crate) const RUNTIME_DIR: &str = "/run/user/10000";
 /// Address of its session bus.
 pub(crate) const BUS_ADDRESS: &str = "unix:path=/run/user/10000/bus";

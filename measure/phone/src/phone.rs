@@ -241,7 +241,6 @@ impl Phone {
         Group::at(self.record.group.as_deref().unwrap_or(Path::new("/nonexistent")))
     }
 
-    /// Number.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.dir.id

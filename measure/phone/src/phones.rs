@@ -23,13 +23,11 @@ pub struct NewPhone {
     pub preset: String,
     /// Parameters that override the preset, by name.
     pub set: Vec<(String, String)>,
-    /// Size of its flash.
     pub size_bytes: u64,
     /// I/O scheduler; by default the lab's choice.
     pub scheduler: Option<String>,
     /// Limit of its memory, and its swap; by default neither.
     pub memory: Option<MemorySpec>,
-    /// Image of its root.
     pub image: PathBuf,
     /// Names of the apps in the image; empty if unknown.
     pub apps: Vec<String>,
@@ -42,24 +40,16 @@ pub struct NewPhone {
     pub keep: bool,
 }
 
-/// A phone in a list.
 #[derive(Debug, Clone, Serialize)]
 pub struct Listed {
-    /// Number.
     pub id: u32,
-    /// Preset of its flash.
     pub preset: String,
-    /// Block device.
     pub device: Option<PathBuf>,
-    /// Size of its flash.
     pub size_bytes: u64,
-    /// Path of its root.
     pub root: PathBuf,
-    /// Its apps.
     pub apps: Vec<String>,
     /// Limit of its memory, and its swap.
     pub memory: Option<MemorySpec>,
-    /// Its what-if variant.
     pub variant: Variant,
     /// Number of processes in it.
     pub processes: usize,
@@ -70,7 +60,6 @@ pub struct Listed {
 /// Usability of a phone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Condition {
-    /// Usable.
     Fit,
     /// Being created or removed by another process.
     Making,

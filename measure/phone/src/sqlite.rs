@@ -9,9 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rand::SeedableRng as _;
-use rand::seq::SliceRandom as _;
-use rand_chacha::ChaCha8Rng;
+use brisk_core::random::Random;
 use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +49,6 @@ impl JournalMode {
 /// Parameters of the measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SqliteSpec {
-    /// Journal mode.
     pub journal_mode: JournalMode,
     /// Time for each kind of transaction.
     pub span: Duration,
@@ -68,11 +65,8 @@ impl Default for SqliteSpec {
 /// Transactions a second, of one row each.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SqliteRates {
-    /// Inserts.
     pub insert_per_s: f64,
-    /// Updates.
     pub update_per_s: f64,
-    /// Deletes.
     pub delete_per_s: f64,
 }
 
@@ -123,7 +117,6 @@ fn failed_to(action: &'static str) -> impl FnOnce(rusqlite::Error) -> Error {
     move |source| Error::Sqlite { action, source }
 }
 
-/// Measures in a directory.
 fn measure(dir: &Path, spec: &SqliteSpec, synchronous: bool, stop: &AtomicBool) -> Result<SqliteRates> {
     let database = Database::in_dir(dir);
     let connection = Connection::open(&database.file).map_err(failed_to("make a database in the phone"))?;
@@ -138,7 +131,7 @@ fn measure(dir: &Path, spec: &SqliteSpec, synchronous: bool, stop: &AtomicBool) 
     })?;
 
     let mut order: Vec<i64> = (1..=next).collect();
-    order.shuffle(&mut ChaCha8Rng::seed_from_u64(spec.seed));
+    Random(spec.seed).shuffle(&mut order);
     // A new text each time, as SQLite does not write unchanged rows.
     let mut rows = order.iter().cycle().zip(1u64..);
     let update_per_s = repeat(&connection, "UPDATE row SET text = ?2 WHERE id = ?1", spec.span, stop, |statement| {

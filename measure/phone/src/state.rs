@@ -23,7 +23,6 @@ pub(crate) const SCHEMA_VERSION: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub(crate) schema_version: u32,
-    /// Its image.
     pub(crate) image: PathBuf,
     /// Names of its apps; empty where the image is not from the cache.
     pub(crate) apps: Vec<String>,
@@ -40,11 +39,9 @@ pub(crate) struct Record {
     pub(crate) memory: Option<MemoryRecord>,
     /// Processes of its session buses.
     pub(crate) buses: Vec<u32>,
-    /// Its what-if variant.
     pub(crate) variant: Variant,
     /// Whether it stays when its creator ends.
     pub(crate) keep: bool,
-    /// Whether it became ready.
     pub(crate) ready: bool,
 }
 

@@ -24,9 +24,7 @@ pub use what_if::{Study, what_if};
 /// One app of a suite.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// Short name.
     pub name: String,
-    /// Its group.
     pub group: String,
     /// Launch parameters.
     pub app: App,
@@ -35,7 +33,6 @@ pub struct Target {
 /// Rates of a background load while it ran.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LoadDone {
-    /// Bytes a second.
     pub bytes_per_s: f64,
     /// Synchronous calls (fsync) a second.
     pub syncs_per_s: f64,
@@ -61,7 +58,6 @@ pub trait Conditions {
     }
 }
 
-/// Scope of a suite.
 #[derive(Debug, Clone)]
 pub struct Scope {
     /// Conditions, the baseline first.
@@ -75,7 +71,6 @@ pub struct Scope {
 /// Result of a suite.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// The apps.
     pub apps: Vec<SuiteApp>,
     /// The conditions, with the rates of their loads.
     pub conditions: Vec<Condition>,

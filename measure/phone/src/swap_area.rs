@@ -1,16 +1,16 @@
 //! The swap areas of a phone: a file on its flash, and compressed memory.
 
-use std::ffi::CString;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::fd::AsFd as _;
-use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+pub(crate) use brisk_act::swap_kernel::{add_zram, zram};
+use brisk_act::swap_kernel::{free_zram, size_zram, switch_on};
 use brisk_core::units::format_bytes;
 use brisk_sense::Sense;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -29,8 +29,6 @@ const FILE_PRIORITY: i32 = 10;
 const OFF_WITHIN: Duration = Duration::from_secs(120);
 /// Time limit of the kernel for ending a killed process that does not wait for storage.
 const KILLED_WITHIN: Duration = Duration::from_secs(5);
-/// The flags of swapon(2): a priority is given.
-const SWAP_FLAG_PREFER: i32 = 0x8000;
 
 /// The file of a phone whose root is mounted at `root`.
 pub(crate) fn file(root: &Path) -> PathBuf {
@@ -72,7 +70,7 @@ pub(crate) fn make_file(file: &Path, bytes: u64) -> Result<()> {
     made.set_permissions(owner_only).map_err(failed(format!("protect the swap file {}", file.display())))?;
     drop(made);
     format(file)?;
-    switch_on(file, FILE_PRIORITY)
+    Ok(switch_on(file, FILE_PRIORITY)?)
 }
 
 /// Switches the file off, and removes it.
@@ -89,34 +87,15 @@ pub(crate) fn remove_file(file: &Path) -> Result<()> {
     }
 }
 
-/// Adds a device of compressed memory; gives its number. It is to be recorded before [`make_zram`].
-///
-/// # Errors
-/// When the kernel refuses.
-pub(crate) fn add_zram() -> Result<u32> {
-    let path = "/sys/class/zram-control/hot_add";
-    let text = fs::read_to_string(path).map_err(failed(format!("read {path}")))?;
-    text.trim().parse().map_err(|_| Error::Memory { reason: format!("{path} has '{}'", text.trim()) })
-}
-
-/// The device of that number.
-pub(crate) fn zram(number: u32) -> PathBuf {
-    PathBuf::from(format!("/dev/zram{number}"))
-}
-
-/// Sizes it, and switches it on. lz4 is used where the kernel has it, as Android does.
+/// Sizes compressed memory, and switches it on.
 ///
 /// # Errors
 /// When the kernel refuses.
 pub(crate) fn make_zram(number: u32, bytes: u64) -> Result<()> {
-    let algorithms = fs::read_to_string(setting(number, "comp_algorithm")).unwrap_or_default();
-    if algorithms.split([' ', '[', ']', '\n']).any(|name| name == "lz4") {
-        write(number, "comp_algorithm", "lz4")?;
-    }
-    write(number, "disksize", &bytes.to_string())?;
+    size_zram(number, bytes)?;
     let device = zram(number);
     format(&device)?;
-    switch_on(&device, ZRAM_PRIORITY)
+    Ok(switch_on(&device, ZRAM_PRIORITY)?)
 }
 
 /// Memory that compressed pages take: those of the group that has `swapped_bytes` in swap, all of them where that is not known. They are
@@ -199,42 +178,19 @@ fn ended_within(child: &mut Child, limit: Duration) -> Result<Option<ExitStatus>
 /// When it is in use.
 pub(crate) fn remove_zram(number: u32) -> Result<()> {
     switch_off(&zram(number))?;
-    if !setting(number, "reset").exists() {
+    if !is_there(number) {
         return Ok(());
     }
-    write(number, "reset", "1")?;
-    let path = "/sys/class/zram-control/hot_remove";
-    fs::write(path, number.to_string()).map_err(failed(format!("remove /dev/zram{number}")))
+    Ok(free_zram(number)?)
 }
 
-fn setting(number: u32, name: &str) -> PathBuf {
-    PathBuf::from(format!("/sys/block/zram{number}/{name}"))
-}
-
-fn write(number: u32, name: &str, value: &str) -> Result<()> {
-    let path = setting(number, name);
-    fs::write(&path, value).map_err(failed(format!("write {value} to {}", path.display())))
+fn is_there(number: u32) -> bool {
+    Path::new("/sys/block").join(format!("zram{number}")).exists()
 }
 
 fn format(area: &Path) -> Result<()> {
     let mkswap = tool("mkswap", "formats the phone's swap area", "util-linux")?;
     crate::phone::run(Command::new(mkswap).arg("--quiet").arg(area), area)
-}
-
-fn switch_on(area: &Path, priority: i32) -> Result<()> {
-    let path = as_c(area)?;
-    // SAFETY: the string ends with a zero byte and outlives the call.
-    let done = unsafe { libc::swapon(path.as_ptr(), SWAP_FLAG_PREFER | priority) };
-    if done == 0 {
-        Ok(())
-    } else {
-        Err(failed(format!("switch on swap on {}", area.display()))(io::Error::last_os_error()))
-    }
-}
-
-fn as_c(path: &Path) -> Result<CString> {
-    let made = CString::new(path.as_os_str().as_bytes());
-    made.map_err(|_| Error::Memory { reason: format!("the path {} contains a zero byte", path.display()) })
 }
 
 #[cfg(test)]
@@ -253,7 +209,7 @@ mod tests {
         assert!(zram_used_bytes(number, None).expect("read") < 1 << 20);
         remove_zram(number).expect("removed");
         assert!(!Sense::default().swaps().expect("read").iter().any(|area| area.path == zram(number)));
-        assert!(!setting(number, "reset").exists());
+        assert!(!is_there(number));
         remove_zram(number).expect("gone is removed");
     }
 

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 /// Path of the preload library that disables syncs, in the phone: in memory.
 pub(crate) const NOSYNC_PLACE: &str = "/run/brisk/nosync.so";
 
-/// A what-if variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Variant {
@@ -20,7 +19,6 @@ pub enum Variant {
     DatabasesInRam,
     /// All files in memory.
     AllInRam,
-    /// Syncs do nothing.
     SyncOff,
     /// The file system has no journal.
     NoJournal,
@@ -31,7 +29,6 @@ impl Variant {
     pub const ALL: [Self; 6] =
         [Self::Baseline, Self::CacheInRam, Self::DatabasesInRam, Self::AllInRam, Self::SyncOff, Self::NoJournal];
 
-    /// Its name in results.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -44,7 +41,6 @@ impl Variant {
         }
     }
 
-    /// Description.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {

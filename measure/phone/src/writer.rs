@@ -32,7 +32,6 @@ const WRITE_BYTES: u64 = 512 << 10;
 /// Delay from which on a stream skips units.
 pub const BEHIND_MAX: Duration = Duration::from_secs(1);
 
-/// Parameters of the writer.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct WriterSpec {
     /// Target rate of both streams together in bytes a second.
@@ -52,7 +51,6 @@ impl Default for WriterSpec {
 }
 
 impl WriterSpec {
-    /// Description.
     #[must_use]
     pub fn text(&self) -> String {
         let percent = 100.0 * self.sync_share;
@@ -93,13 +91,11 @@ impl WriterSpec {
 pub struct Written {
     /// Time since the start.
     pub elapsed_s: f64,
-    /// Bytes of installs.
     pub install_bytes: u64,
     /// Bytes of the sync of accounts.
     pub sync_bytes: u64,
     /// Completed calls of fsync of both streams.
     pub syncs: u64,
-    /// Bytes of skipped units.
     pub skipped_bytes: u64,
     /// Longest fsync.
     pub sync_ms_max: f64,
@@ -112,7 +108,6 @@ pub struct WriterRates {
     pub bytes_per_s: f64,
     /// Achieved syncs a second.
     pub syncs_per_s: f64,
-    /// Skipped bytes a second.
     pub skipped_bytes_per_s: f64,
 }
 
@@ -133,7 +128,6 @@ impl Written {
 /// Due times of a stream's units of work.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Pace {
-    /// Time for one unit.
     interval_s: f64,
     /// Units done or skipped.
     units: u64,

@@ -148,7 +148,7 @@ fn one_for_all(config: &Config, model: &Model) -> Setting {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brisk_smartstorage::model::{Cell, MODEL_VERSION, Origin};
+    use brisk_smartstorage::model::{Cell, MODEL_VERSION};
     use brisk_smartstorage::pattern::Pattern;
 
     fn pattern(reads_per_s: f64, writes_per_s: f64) -> Pattern {
@@ -175,7 +175,6 @@ mod tests {
             version: MODEL_VERSION,
             device: "TEST".to_owned(),
             kind: "emmc".to_owned(),
-            origin: Origin::Measured,
             meter: "test".to_owned(),
             workloads: vec![
                 workload("reads", 1000.0, 10.0, [own, (70.0, 180.0), (90.0, 150.0)]),

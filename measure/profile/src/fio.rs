@@ -32,7 +32,6 @@ const INCLUDES_MAX: u32 = 16;
 /// The workloads of a job file, and what was ignored of it.
 #[derive(Debug, PartialEq)]
 pub struct Jobs {
-    /// One for each job.
     pub workloads: Vec<Workload>,
     /// What the user should know: a sentence each, with the name of the file.
     pub notes: Vec<String>,
@@ -62,7 +61,6 @@ impl Given {
         Error::Job { path: self.file.to_path_buf(), line: self.line, why: why.into() }
     }
 
-    /// As in the file.
     fn text(&self) -> String {
         match &self.value {
             Some(value) => format!("{}={value}", self.key),
@@ -71,7 +69,6 @@ impl Given {
     }
 }
 
-/// A section of a file.
 #[derive(Debug)]
 struct Section {
     name: String,

@@ -20,7 +20,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// Kind of a meter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MeterKind {
@@ -37,11 +36,8 @@ pub enum MeterKind {
 /// Description of a meter for reports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
-    /// Which.
     pub kind: MeterKind,
-    /// What it counts.
     pub what: String,
-    /// How well.
     pub uncertainty: String,
 }
 
@@ -56,7 +52,6 @@ pub struct Work {
 
 /// Measures energy between two moments.
 pub trait Meter {
-    /// Its description.
     fn about(&self) -> About;
 
     /// Begins the measurement.

@@ -13,9 +13,8 @@ use brisk_bench::address::{Addresses, Region};
 use brisk_bench::buffer::Buffers;
 use brisk_bench::cpu::process_cpu_ns;
 use brisk_bench::latency::Times;
+use brisk_core::random::Random;
 use io_uring::{IoUring, opcode, types};
-use rand::{RngExt as _, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 use crate::error::{Error, Result};
 use crate::workload::{Action, Arrival, Stream};
@@ -32,9 +31,7 @@ const LEFT_SHARE_MAX: f64 = 0.02;
 pub struct Served {
     /// Latency of reads, from their due times.
     pub reads: Times,
-    /// Latency of writes.
     pub writes: Times,
-    /// Latency of flushes.
     pub flushes: Times,
     /// Due requests that were not issued by the end.
     pub left: u64,
@@ -58,7 +55,6 @@ impl Served {
     }
 }
 
-/// Source of requests.
 enum Source {
     Drawn(Box<Drawn>),
     Recorded(Recorded),
@@ -68,19 +64,17 @@ enum Source {
 struct Drawn {
     stream: Stream,
     addresses: Addresses,
-    random: ChaCha8Rng,
+    random: Random,
     index: u64,
     due_ns: u64,
 }
 
-/// A recording on its way.
 struct Recorded {
     arrivals: Vec<Arrival>,
     region: Region,
     index: usize,
 }
 
-/// The next request.
 struct Request {
     action: Action,
     offset_bytes: u64,
@@ -92,8 +86,7 @@ struct Request {
 impl Drawn {
     /// Draws when the next is due: gaps between arrivals of a Poisson process.
     fn advance(&mut self) {
-        let uniform: f64 = self.random.random();
-        let gap_s = -(1.0 - uniform).ln() / self.stream.requests_per_s;
+        let gap_s = -(1.0 - self.random.unit()).ln() / self.stream.requests_per_s;
         self.due_ns += (gap_s * 1e9) as u64;
         self.index += 1;
     }
@@ -371,11 +364,10 @@ fn sources(region: Region, streams: &[Stream], seed: u64) -> Vec<Source> {
         .zip(streams)
         .map(|(number, stream)| {
             let part = Region { start_bytes: region.start_bytes + number * share_bytes, len_bytes: share_bytes };
-            let mut random = ChaCha8Rng::seed_from_u64(seed);
-            random.set_stream(number);
+            let mut random = Random::stream(seed, number);
             let mut source = Drawn {
                 stream: *stream,
-                addresses: Addresses::new(stream.pattern, part, stream.block_bytes.max(4096), random.random()),
+                addresses: Addresses::new(stream.pattern, part, stream.block_bytes.max(4096), random.bits()),
                 random,
                 index: 0,
                 due_ns: 0,

@@ -22,14 +22,12 @@ use brisk_bench::environment::Run;
 use brisk_bench::place::Place;
 use brisk_bench::work_file::{Size, WorkFile};
 use brisk_bench::{Sense, cache};
+use brisk_core::random::Random;
 use brisk_lab_client::{Client, Device};
 use brisk_results::Header;
 use brisk_sense::{Identity, SampleChoice, Sampler};
 use brisk_smartstorage::model::MODEL_VERSION;
 use brisk_smartstorage::{Model, Setting};
-use rand::SeedableRng;
-use rand::seq::SliceRandom;
-use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -46,26 +44,21 @@ pub const DEPTHS_REQUESTS: [u32; 4] = [4, 16, 64, 128];
 const ROUNDS_MIN: u32 = 3;
 /// Overhead of switching and draining relative to the cells' time, for the estimate of the remaining time.
 const AROUND: f64 = 1.25;
-/// Parameters.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Directory on the device, or the device itself with `destroy_data`.
     pub path: PathBuf,
     /// Permission to destroy the content of the device.
     pub destroy_data: bool,
-    /// Workloads.
     pub workloads: Vec<Workload>,
-    /// Queue depths.
     pub depths_requests: Vec<u32>,
     /// Schedulers; none: all that the kernel offers.
     pub schedulers: Vec<String>,
     /// Length of a cell in each round.
     pub cell: Duration,
-    /// Rounds.
     pub rounds: u32,
     /// Total time: rounds beyond the third are skipped when they would exceed it.
     pub budget: Duration,
-    /// Size of the work file.
     pub size: Size,
     /// The meter; none: the best that there is.
     pub meter: Option<MeterKind>,
@@ -83,19 +76,15 @@ pub type Rates = BTreeMap<(String, Setting), (f64, bool)>;
 /// The measurements. As JSON, a run in the virtual machine passes them to the host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// The table.
     pub model: Model,
-    /// What was done.
     #[serde(with = "as_list")]
     pub rates: Rates,
-    /// The meter.
     pub meter: About,
     /// Half the distance between the rounds of a cell over their middle, in the middle of all cells: of energy, and of delay.
     /// Nothing where there is one round.
     pub spread_share: (f64, f64),
     /// Cells of an earlier run that was stopped.
     pub taken_over: usize,
-    /// Head of the document.
     pub header: Header,
 }
 
@@ -167,7 +156,6 @@ fn phase(round: u32) -> u32 {
     round / PHASE_ROUNDS
 }
 
-/// Where everything is.
 struct Bench<'a> {
     options: &'a Options,
     control: &'a Control<'a>,
@@ -373,7 +361,7 @@ impl Bench<'_> {
         let cells = |todo: &Todo| u64::from(self.options.rounds) * (todo.settings.len() * todo.workloads.len()) as u64;
         let begun = unfinished.cells.iter().filter(|(round, ..)| phase(*round) < phase(todo.first)).count() as u64;
         let all = begun + cells(todo) + todo.later_cells;
-        let mut random = ChaCha8Rng::seed_from_u64(self.options.seed ^ u64::from(todo.first));
+        let mut random = Random(self.options.seed ^ u64::from(todo.first));
         let mut written_bytes = 0;
         for round in todo.first..todo.first + self.options.rounds {
             let of_round = cells(todo) / u64::from(self.options.rounds.max(1));
@@ -385,9 +373,9 @@ impl Bench<'_> {
                 break;
             }
             let mut order = todo.settings.clone();
-            order.shuffle(&mut random);
+            random.shuffle(&mut order);
             let mut inner = todo.workloads.clone();
-            inner.shuffle(&mut random);
+            random.shuffle(&mut inner);
             let together: Vec<Vec<usize>> = inner.chunks(WORKLOADS_TOGETHER).map(<[usize]>::to_vec).collect();
             let pairs = together.iter().flat_map(|some| order.iter().map(move |&setting| (some, setting)));
             for (some, setting) in pairs {

@@ -20,7 +20,6 @@ pub const PROFILES: &str = "/var/lib/brisk/profiles";
 pub const FILE_BYTES_MAX: u64 = 256 << 10;
 /// Most bytes that are read here, where the state of an unfinished run has every sample.
 const READ_BYTES_MAX: u64 = 64 << 20;
-/// The part of this engine.
 const ENGINE: &str = "smartstorage";
 /// Digits of a number that are kept.
 const DIGITS: usize = 6;
@@ -128,7 +127,7 @@ pub(crate) fn remove(path: &Path) -> Result<()> {
 mod tests {
     use super::*;
     use brisk_smartstorage::Setting;
-    use brisk_smartstorage::model::{Cell, MODEL_VERSION, Origin, Workload};
+    use brisk_smartstorage::model::{Cell, MODEL_VERSION, Workload};
     use brisk_smartstorage::pattern::Pattern;
     use proptest::prelude::*;
 
@@ -147,7 +146,6 @@ mod tests {
             version: MODEL_VERSION,
             device: "000015 BGND3R".to_owned(),
             kind: "emmc".to_owned(),
-            origin: Origin::Measured,
             meter: "test".to_owned(),
             own,
             workloads: vec![Workload { name: "mail".to_owned(), cells: vec![cell] }],

@@ -7,19 +7,16 @@
 //!
 //! The held-out workloads are for judging a profile; none of them is in it.
 
+use brisk_core::random::Random;
 use brisk_results::{Direction, Pattern};
 use brisk_smartstorage::paper;
-use rand::{RngExt as _, SeedableRng as _};
-use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 /// Operation of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// Reads.
     Read,
-    /// Writes.
     Write,
     /// Makes durable what was written (fdatasync).
     Flush,
@@ -28,9 +25,7 @@ pub enum Action {
 /// Requests of one kind that arrive at random times (a Poisson process).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Stream {
-    /// What.
     pub action: Action,
-    /// Order of addresses.
     pub pattern: Pattern,
     /// Size of a request; 0 for flushes.
     pub block_bytes: u64,
@@ -41,9 +36,7 @@ pub struct Stream {
 /// A request of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Arrival {
-    /// From the beginning.
     pub at_us: u64,
-    /// What.
     pub action: Action,
     /// In whole blocks of 4 KiB; wrapped into the work file.
     pub offset_bytes: u64,
@@ -61,13 +54,9 @@ pub enum Ask {
     Recorded(Vec<Arrival>),
     /// A constant number of requests in flight.
     Closed {
-        /// Order of addresses.
         pattern: Pattern,
-        /// Share that reads.
         read_percent: u32,
-        /// Size of a request.
         block_bytes: u64,
-        /// Requests in flight.
         depth_requests: u32,
         /// Sequential streams in turn, each in its own part of the work file; 1 for random requests.
         streams: u32,
@@ -76,17 +65,13 @@ pub enum Ask {
     },
 }
 
-/// A workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Workload {
-    /// Its name.
     pub name: String,
-    /// What it stands for.
     pub about: String,
     /// Whether it uses the page cache, as most apps do: read-ahead and write-back throttling then matter.
     #[serde(default)]
     pub cached: bool,
-    /// What it asks.
     pub ask: Ask,
 }
 
@@ -272,15 +257,15 @@ const FLUSHES_PER_S: (f64, f64) = (0.5, 50.0);
 /// unselected ones.
 #[must_use]
 pub fn drawn(seed: u64, count: u32) -> Vec<Workload> {
-    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let mut random = Random(seed);
     // Log-uniform: twice as much is as likely as half as much.
-    let within = |random: &mut ChaCha8Rng, (low, high): (f64, f64)| low * (high / low).powf(random.random());
+    let within = |random: &mut Random, (low, high): (f64, f64)| low * (high / low).powf(random.unit());
     let draw = |number: u32| {
         let mut streams = Vec::new();
         while streams.is_empty() {
             for (direction, pattern, sizes, rates) in RANGES {
-                if random.random_bool(STREAM_SHARE) {
-                    let size = sizes[random.random_range(0..sizes.len())];
+                if random.unit() < STREAM_SHARE {
+                    let size = sizes[random.place(sizes.len())];
                     streams.push(stream(direction, pattern, size, within(&mut random, rates)));
                 }
             }

@@ -25,7 +25,6 @@ struct Shape {
     write_bytes: f64,
     /// Share of requests that follow one of the same stream.
     sequential_share: f64,
-    /// Flushes for each write.
     flush_share: f64,
     /// Requests in flight of one process; `None` where a rate decides.
     depth: Option<f64>,
@@ -111,7 +110,6 @@ fn in_order(requests: &[(u64, u64)], streams: usize) -> usize {
     streams.min(requests.len()) + pairs.filter(|(before, after)| before.0 + before.1 == after.0).count()
 }
 
-/// What fio does.
 fn of_fio(dir: &Path, text: &str, has_rates: bool) -> Shape {
     let job = dir.join("job.fio");
     // Where the device keeps up, the rates alone decide: one that is always done at once.
@@ -177,7 +175,6 @@ fn listed(dir: &Path) -> List {
     list
 }
 
-/// Processes of a job.
 fn processes(text: &str) -> f64 {
     let line = text.lines().find_map(|line| line.strip_prefix("numjobs="));
     line.map_or(1.0, |number| number.parse().expect("a number"))

@@ -73,7 +73,6 @@ pub enum Capability {
     PageMap,
     /// eBPF programs load and see what the test needs.
     Bpf,
-    /// io_uring.
     Uring,
     /// Triggers on pressure (PSI) can be set.
     Pressure,
@@ -81,7 +80,6 @@ pub enum Capability {
     Connector,
     /// More than one I/O scheduler.
     Schedulers,
-    /// A program in PATH.
     Program(&'static str),
     /// The folder of the test is on a block device.
     Disk,

@@ -19,6 +19,8 @@
 //! - [`prediction`]: how well next apps are predicted.
 //! - [`swap`]: layout of swapping, and its replay under other policies.
 
+#![warn(missing_docs)]
+
 use serde::{Deserialize, Serialize};
 
 mod built;

@@ -12,7 +12,6 @@ use xkeysym::Keysym;
 
 use crate::screen::{Error, Result};
 
-/// A modifier key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Modifier {
     Shift,
@@ -34,7 +33,6 @@ impl Modifier {
         })
     }
 
-    /// Its keysym.
     pub(crate) fn keysym(self) -> Keysym {
         match self {
             Self::Shift => Keysym::Shift_L,
@@ -46,7 +44,6 @@ impl Modifier {
     }
 }
 
-/// A key with its modifiers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Chord {
     pub(crate) modifiers: Vec<Modifier>,

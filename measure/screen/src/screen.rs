@@ -4,60 +4,38 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-/// Errors of displays.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// No server answers.
     #[error("no display server answers at {display}: {reason}")]
     NoServer {
         /// Such as `:99`.
         display: String,
-        /// Why.
         reason: String,
     },
-    /// The window manager of a virtual screen did not start.
     #[error("the virtual screen {display} gets no window manager: {reason}")]
     NoManager {
         /// Such as `:99`.
         display: String,
-        /// Why.
         reason: String,
     },
-    /// The connection to the server was lost.
     #[error("the display server at {display} went away")]
     Lost {
         /// Such as `:99`.
         display: String,
     },
-    /// The server lacks a feature.
     #[error("the display server at {display} lacks {what}; {remedy}")]
     Lacks {
         /// Such as `:99`.
         display: String,
-        /// Such as `the DAMAGE extension`.
         what: String,
-        /// The remedy.
         remedy: String,
     },
-    /// An input that cannot be sent, such as an unknown key.
     #[error("cannot send {input}: {reason}")]
-    Input {
-        /// The input.
-        input: String,
-        /// The reason.
-        reason: String,
-    },
-    /// The server refused a request.
+    Input { input: String, reason: String },
     #[error("the display server refused {what}: {reason}")]
-    Refused {
-        /// The request.
-        what: String,
-        /// The server's message.
-        reason: String,
-    },
+    Refused { what: String, reason: String },
 }
 
-/// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// A rectangle of the screen, in pixels from its upper left corner.
@@ -67,9 +45,7 @@ pub struct Rect {
     pub x: i32,
     /// Upper edge.
     pub y: i32,
-    /// Width.
     pub width: u32,
-    /// Height.
     pub height: u32,
 }
 
@@ -88,7 +64,6 @@ impl Rect {
         Self { x: x as i32, y: y as i32, width: width as u32, height: height as u32 }
     }
 
-    /// Its pixels.
     #[must_use]
     pub fn area(self) -> u64 {
         u64::from(self.width) * u64::from(self.height)
@@ -100,18 +75,15 @@ impl Rect {
 pub struct Change {
     /// Its arrival, CLOCK_MONOTONIC.
     pub at_ns: u64,
-    /// Its kind.
     pub kind: Kind,
 }
 
-/// Kind of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// Something was drawn here; the pixels may be unchanged.
     Damage(Rect),
     /// A window of an app appeared (top level, not a tooltip or menu).
     WindowShown(WindowInfo),
-    /// A window disappeared.
     WindowGone {
         /// As in [`WindowInfo::id`].
         id: u64,
@@ -127,7 +99,6 @@ pub struct WindowInfo {
     pub id: u64,
     /// Title, including control characters.
     pub title: String,
-    /// Class or app id.
     pub app_id: String,
     /// Process of its owner, if known.
     pub pid: Option<u32>,
@@ -138,24 +109,19 @@ pub struct WindowInfo {
 /// Pixels of a rectangle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture {
-    /// The rectangle.
     pub rect: Rect,
     /// Four bytes a pixel in the order blue, green, red, unused (zeroed); rows from above, without padding.
     pub bgrx: Vec<u8>,
 }
 
-/// An input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
     /// A key with modifiers, by names of X keysyms: `Return`, `ctrl+o`, `alt+F4`, `shift+Tab`, `a`.
     Key(String),
     /// Text, typed key by key.
     Text(String),
-    /// Moves the pointer.
     Move {
-        /// From the left.
         x: i32,
-        /// From above.
         y: i32,
     },
     /// Clicks a button at the pointer.
@@ -165,19 +131,15 @@ pub enum Input {
     },
     /// Turns the wheel; positive is down.
     Scroll {
-        /// Clicks.
         clicks: i32,
     },
     /// Drags with button 1.
     Drag {
-        /// Start.
         from: (i32, i32),
-        /// End.
         to: (i32, i32),
     },
 }
 
-/// A display.
 pub trait Screen: Send {
     /// `x11` or `wayland`.
     fn protocol(&self) -> &'static str;

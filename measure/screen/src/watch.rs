@@ -27,7 +27,6 @@ pub use self::tiles::TILE_SIDE;
 pub struct Tile {
     /// Number of the tile, row by row from the top; fixed as long as the screen keeps its size.
     pub index: u32,
-    /// Its place.
     pub rect: Rect,
     /// First damage since the last comparison; CLOCK_MONOTONIC.
     pub first_ns: u64,
@@ -75,10 +74,8 @@ struct Damaged {
     given: bool,
 }
 
-/// All pending damage.
 #[derive(Debug, Default)]
 struct Pending {
-    /// One for each tile.
     tiles: Vec<Option<Damaged>>,
     /// First and last time of all.
     span_ns: Option<(u64, u64)>,
@@ -109,7 +106,6 @@ impl Pending {
     }
 }
 
-/// Watches a screen.
 pub struct Watcher<'a> {
     screen: &'a mut dyn Screen,
     grid: Grid,

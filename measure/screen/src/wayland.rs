@@ -43,7 +43,6 @@ const BUTTONS: [u32; 3] = [0x110, 0x112, 0x111];
 const WHEEL_CLICK: f64 = 15.0;
 /// Steps of the pointer while it drags.
 const DRAG_STEPS: i64 = 8;
-/// Time between them.
 const DRAG_STEP_NS: u64 = 8_000_000;
 /// Time in which an activated window gets the keys.
 const ACTIVATED_NS_MAX: u64 = 1_000_000_000;

@@ -41,7 +41,6 @@ use crate::screen::{Change, Error, Input, Kind, Picture, Rect, Result, Screen, W
 
 /// Steps of the pointer while it drags.
 const DRAG_STEPS: i32 = 8;
-/// Time between them.
 const DRAG_STEP_MS: u32 = 8;
 /// Time in which an activated window gets the keys, and how often that is checked.
 const FOCUS_NS_MAX: u64 = 1_000_000_000;

@@ -8,7 +8,6 @@ use brisk_sense::{Sense, Swap};
 
 use crate::error::{Error, Result};
 
-/// What is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
     /// Device or file of the swap area, as in /proc/swaps.

@@ -16,6 +16,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use brisk_core::random::Random;
 use brisk_flash::{Completion, Kind, Request, Status};
 use brisk_swap::Target;
 use rustix::fs::OFlags;
@@ -247,14 +248,9 @@ fn serve(file: &File, shared: &Shared, finished: &Sender<Finished>, begun: Insta
 
 /// Bytes that cannot be compressed.
 fn noise(bytes: usize) -> Vec<u8> {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let byte = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state as u8
-    };
-    std::iter::repeat_with(byte).take(bytes).collect()
+    let mut noise = vec![0; bytes];
+    Random(1).fill(&mut noise);
+    noise
 }
 
 fn since(begun: Instant) -> u64 {

@@ -14,22 +14,17 @@ pub use trace::{Counts, OUTSIDE};
 pub struct SwappedRun {
     /// Virtual page number of the first.
     pub first_page: u64,
-    /// How many.
     pub pages: u64,
-    /// Number of the swap area.
     pub area: u8,
-    /// Slot of the first.
     pub first_slot: u64,
 }
 
 /// What the page table of a process has of swap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
-    /// Its id.
     pub pid: u32,
     /// The app that it belongs to.
     pub app: String,
-    /// Its swapped pages.
     pub swapped: Vec<SwappedRun>,
 }
 
@@ -38,19 +33,14 @@ pub struct Process {
 pub struct Scan {
     /// When reading began.
     pub at_ns: u64,
-    /// Each process.
     pub processes: Vec<Process>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Owner {
     Unknown,
-    /// Number in its mapping.
     Index(u64),
-    Page {
-        pid: u32,
-        page: u64,
-    },
+    Page { pid: u32, page: u64 },
 }
 
 /// Content of a slot, from the write to the next.
@@ -69,7 +59,6 @@ enum State {
     Ahead,
     /// Used after it was read ahead, by the entry with this index.
     Hit(usize),
-    /// Used when it was read.
     Used,
 }
 
@@ -118,7 +107,6 @@ pub struct Join {
     /// Number of the area, once it is known.
     area: Option<u8>,
     is_sole: bool,
-    /// Whether faults are seen.
     has_faults: bool,
     /// Apps by memory group; `None`: processes are apps.
     groups: Option<HashMap<u64, String>>,
@@ -175,7 +163,6 @@ impl Join {
         self.entries.len()
     }
 
-    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
@@ -191,7 +178,6 @@ impl Join {
         self.entries.push(Entry { at_ns, action, subject: Subject::App(index) });
     }
 
-    /// The next event.
     pub fn event(&mut self, event: &SwapEvent) {
         match event.what {
             SwapWhat::Pages { is_out, place, pages, group, index, anonymous } => {

@@ -18,7 +18,6 @@ use crate::join::{Counts, Join, Process, Scan, SwappedRun};
 /// Most of the time that reading page tables takes: one part in so many. A machine with many processes is read less often.
 const SCAN_SHARE: u32 = 20;
 
-/// Options of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// Interval at which events are taken from the kernel.
@@ -43,12 +42,10 @@ impl Default for Options {
     }
 }
 
-/// A finished recording.
 #[derive(Debug, Clone)]
 pub struct Recorded {
     /// The trace, in the order of time.
     pub trace: Trace,
-    /// What it has and lacks.
     pub counts: Counts,
     /// Events that were lost, since the buffer was full.
     pub lost: u64,

@@ -33,7 +33,6 @@ impl Policy {
         }
     }
 
-    /// The one of that name.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|policy| policy.name() == name)
@@ -43,7 +42,6 @@ impl Policy {
 /// A page: its app, and its number there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Occupant {
-    /// Index of the app.
     pub app: u16,
     /// Number of the page within the app.
     pub page: u64,
@@ -78,7 +76,6 @@ struct Extent {
 }
 
 impl Area {
-    /// An empty area.
     #[must_use]
     pub fn new(policy: Policy, slots: u32) -> Self {
         let clusters = slots.div_ceil(CLUSTER_SLOTS);
@@ -112,7 +109,6 @@ impl Area {
         self.used_slots == 0
     }
 
-    /// Used slots.
     #[must_use]
     pub fn used_slots(&self) -> u32 {
         self.used_slots
@@ -124,13 +120,11 @@ impl Area {
         self.used_slots.saturating_mul(2) > self.len()
     }
 
-    /// The slot of a page.
     #[must_use]
     pub fn slot_of(&self, occupant: Occupant) -> Option<u32> {
         self.at.get(&occupant).copied()
     }
 
-    /// The page in a slot.
     #[must_use]
     pub fn occupant(&self, slot: u32) -> Option<Occupant> {
         self.slots.get(slot as usize).copied().flatten()

@@ -8,18 +8,15 @@ use std::collections::BTreeSet;
 use crate::area::CLUSTER_SLOTS;
 use crate::trace::{Action, Trace};
 
-/// One interval of time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bin {
     /// Where it begins, since the beginning of the trace.
     pub from_us: u64,
     /// Pages read in it, and in how many runs.
     pub in_pages: u64,
-    /// Runs of them.
     pub in_runs: u64,
     /// Pages written in it, and in how many runs.
     pub out_pages: u64,
-    /// Runs of them.
     pub out_runs: u64,
 }
 
@@ -32,13 +29,10 @@ pub struct Layout {
     pub bins: Vec<Bin>,
     /// Pages read and written.
     pub in_pages: u64,
-    /// Pages written.
     pub out_pages: u64,
     /// Pages that were read and then used, or read for a use.
     pub used_pages: u64,
-    /// Runs of reads.
     pub in_runs: u64,
-    /// Runs of writes.
     pub out_runs: u64,
     /// Pages that were read in an interval that had writes.
     pub in_pages_with_writes: u64,

@@ -18,29 +18,20 @@ pub struct Cell {
     pub is_out: bool,
     /// Index of the app with the most pages.
     pub app: u16,
-    /// Pages of it.
     pub app_pages: u64,
-    /// Pages of all apps.
     pub pages: u64,
 }
 
-/// Pages of one app.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AppPages {
-    /// Read.
     pub in_pages: u64,
-    /// Used.
     pub used_pages: u64,
-    /// Written.
     pub out_pages: u64,
 }
 
-/// A map.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Map {
-    /// Length of a column.
     pub column_us: u64,
-    /// Slots of a row.
     pub row_slots: u64,
     /// Pages of each app, as in [`Trace::apps`].
     pub apps: Vec<AppPages>,

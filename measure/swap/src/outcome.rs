@@ -2,10 +2,8 @@
 
 use brisk_flash::{Counters, PAGE_BYTES};
 
-/// A launch in a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Launch {
-    /// Index of the app.
     pub app: u16,
     /// Time that its faults waited.
     pub waited_ns: u64,
@@ -16,7 +14,6 @@ pub struct Launch {
 /// Figures of a replay.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outcome {
-    /// Launches in their order.
     pub launches: Vec<Launch>,
     /// Time during which a read waited or was under way.
     pub reading_ns: u64,
@@ -30,7 +27,6 @@ pub struct Outcome {
     pub read_pages: u64,
     /// Pages of them that an app used.
     pub used_pages: u64,
-    /// Pages written.
     pub written_pages: u64,
     /// Reads of a request that continue where the one before ended.
     pub adjacent_reads: u64,
@@ -44,7 +40,6 @@ pub struct Outcome {
     pub reserve_pages_max: u64,
     /// Pages that got a slot outside of an extent of their app.
     pub strays: u64,
-    /// Counters of the device.
     pub counters: Counters,
     /// Time from the first event to the last completion.
     pub duration_ns: u64,

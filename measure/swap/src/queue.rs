@@ -14,7 +14,6 @@ const REQUEST_PAGES_MAX: u32 = 128;
 /// Reads that go before a waiting write.
 const WRITES_STARVED: u32 = 2;
 
-/// A finished request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Finished {
     pub(crate) tag: u64,
@@ -43,7 +42,6 @@ impl Queued {
     }
 }
 
-/// Queue and device.
 #[derive(Debug)]
 pub(crate) struct Queue<T> {
     device: T,
@@ -54,7 +52,6 @@ pub(crate) struct Queue<T> {
     reads_in_row: u32,
     next_tag: u64,
     now_ns: u64,
-    /// When each write began.
     #[cfg(test)]
     pub(crate) begun_writes_ns: Vec<u64>,
 }

@@ -24,14 +24,8 @@ const LAUNCH_NS_MAX: u64 = 20_000_000_000;
 /// Why a trace cannot be replayed.
 #[derive(Debug, Error)]
 pub enum ReplayError {
-    /// The device cannot hold the area.
     #[error("no device for a swap area of {slots} slots: {source}")]
-    Device {
-        /// Size of the area.
-        slots: u32,
-        /// The reason.
-        source: DeviceError,
-    },
+    Device { slots: u32, source: DeviceError },
 }
 
 /// What is read when an app needs a page.
@@ -60,12 +54,10 @@ impl SwapIn {
     }
 }
 
-/// How it is replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// Allocation of slots, and when pages are written.
     pub policy: Policy,
-    /// What is read.
     pub swap_in: SwapIn,
     /// Pages that were read and not yet used that memory keeps; the oldest leave first.
     pub cache_pages: usize,

@@ -25,7 +25,6 @@ use std::fmt::Write as _;
 use brisk_files::table::{Layout, Row, Table, TableError, quoted};
 use thiserror::Error;
 
-/// Version of the format.
 const VERSION: &str = "1";
 const FIRST_WORD: &str = "#brisk-swap-trace";
 /// Its heading as it is written.
@@ -36,15 +35,12 @@ const APPS_MAX: usize = u16::MAX as usize;
 /// Why a text is no trace.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TraceError {
-    /// No line before the heading has version and size.
     #[error("no line before the heading is '{FIRST_WORD} {VERSION} area_slots=NUMBER'")]
     NoHeader,
-    /// The table is another one, or a line cannot be read.
     #[error(transparent)]
     Table(#[from] TableError),
 }
 
-/// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
     /// The app came to the front: its launch begins.
@@ -74,7 +70,6 @@ impl Action {
         (Self::Free, "free"),
     ];
 
-    /// Its word in a trace.
     #[must_use]
     pub fn word(self) -> &'static str {
         Self::ALL.iter().find(|(action, _)| *action == self).map_or("", |(_, word)| word)
@@ -87,12 +82,10 @@ impl Action {
     }
 }
 
-/// One event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
     /// Time since the beginning of the trace.
     pub at_us: u64,
-    /// What happened.
     pub action: Action,
     /// Index into [`Trace::apps`].
     pub app: u16,
@@ -107,14 +100,12 @@ pub struct Event {
 pub struct Trace {
     /// Size of the swap area in slots.
     pub area_slots: u32,
-    /// Names of the apps.
     pub apps: Vec<String>,
     /// Events in the order of time.
     pub events: Vec<Event>,
 }
 
 impl Trace {
-    /// Its columns.
     pub const LAYOUT: Layout = Layout { needed: &["time_us", "action", "app", "page"], optional: &["slot"] };
 
     /// Reads a trace.
@@ -169,7 +160,6 @@ impl Trace {
         Ok(Event { at_us, action, app, page, slot })
     }
 
-    /// The trace as text.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = format!("{FIRST_WORD} {VERSION} area_slots={}\n{HEADING}\n", self.area_slots);

@@ -9,9 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rand::seq::SliceRandom as _;
-use rand::{RngExt as _, SeedableRng as _};
-use rand_chacha::ChaCha8Rng;
+use brisk_core::random::Random;
 use thiserror::Error;
 
 use crate::area::Occupant;
@@ -27,33 +25,17 @@ const PAGE_US: u64 = 400;
 /// Why there is no such workload.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum WorkloadError {
-    /// Too few apps.
     #[error("a workload needs at least two apps, this one has {0}")]
     TooFewApps(usize),
-    /// Memory that one app fills.
     #[error("memory of {memory_pages} pages is too small: the largest app has {largest_pages}")]
-    TooLittleMemory {
-        /// Its size.
-        memory_pages: u64,
-        /// The heap of the largest app.
-        largest_pages: u64,
-    },
-    /// More swapped out than the area holds.
+    TooLittleMemory { memory_pages: u64, largest_pages: u64 },
     #[error("the swap area of {area_slots} slots is too small: {needed_slots} pages do not fit into memory")]
-    TooSmallArea {
-        /// Its size.
-        area_slots: u32,
-        /// Pages of all apps less memory.
-        needed_slots: u64,
-    },
+    TooSmallArea { area_slots: u32, needed_slots: u64 },
 }
 
-/// An app of a workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AppSize {
-    /// Its name.
     pub name: String,
-    /// Pages of its heap.
     pub pages: u64,
 }
 
@@ -137,7 +119,7 @@ impl Workload {
         }
         let mut person = Person {
             workload: self,
-            random: ChaCha8Rng::seed_from_u64(self.seed),
+            random: Random(self.seed),
             now_us: 0,
             uses: 0,
             resident: BTreeMap::new(),
@@ -164,7 +146,7 @@ impl Workload {
 
 struct Person<'a> {
     workload: &'a Workload,
-    random: ChaCha8Rng,
+    random: Random,
     now_us: u64,
     /// Uses of pages so far, which order them.
     uses: u64,
@@ -180,7 +162,7 @@ impl Person<'_> {
     fn next_app(&mut self, front: usize) -> usize {
         let weight = |app: usize| if app == front { 0.0 } else { 1.0 / (app + 1) as f64 };
         let sum: f64 = (0..self.workload.apps.len()).map(weight).sum();
-        let mut at = self.random.random::<f64>() * sum;
+        let mut at = self.random.unit() * sum;
         for app in 0..self.workload.apps.len() {
             at -= weight(app);
             if at < 0.0 {
@@ -213,7 +195,7 @@ impl Person<'_> {
             runs.push(first..first + len);
             first += len;
         }
-        runs.shuffle(&mut self.random);
+        self.random.shuffle(&mut runs);
         let wanted = (pages as f64 * share.clamp(0.0, 1.0)) as u64;
         let mut used = 0;
         for run in runs {
@@ -227,7 +209,7 @@ impl Person<'_> {
 
     fn use_run(&mut self, app: u16, pages: u64) -> u64 {
         // Heaps have parts that are used most: the square of a uniform number prefers low pages.
-        let at = self.random.random::<f64>();
+        let at = self.random.unit();
         let first = ((at * at * pages as f64) as u64).min(pages.saturating_sub(1));
         let len = (self.exponential(self.workload.run_pages).ceil() as u64).clamp(1, pages - first);
         (first..first + len).for_each(|page| self.use_page(Occupant { app, page }));
@@ -254,7 +236,7 @@ impl Person<'_> {
     /// Writes out pages that were used one after the other, not far from the oldest.
     fn write_out_piece(&mut self) {
         let Some(&(oldest, _)) = self.by_use.first() else { return };
-        let from = oldest + (self.random.random::<f64>() * self.workload.mix_pages as f64) as u64;
+        let from = oldest + (self.random.unit() * self.workload.mix_pages as f64) as u64;
         let first = Occupant { app: 0, page: 0 };
         let mut piece: Vec<(u64, Occupant)> = self.by_use.range((from, first)..).take(PIECE_PAGES).copied().collect();
         if piece.len() < PIECE_PAGES {
@@ -273,7 +255,7 @@ impl Person<'_> {
     }
 
     fn exponential(&mut self, mean: f64) -> f64 {
-        -mean * (1.0 - self.random.random::<f64>()).ln()
+        -mean * (1.0 - self.random.unit()).ln()
     }
 }
 

@@ -13,18 +13,14 @@ use serde::Deserialize;
 
 use crate::schedulers;
 
-/// An aim.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Aim {
-    /// Description.
     pub words: String,
     /// Prefix of the names of its loads; all where absent.
     #[serde(default)]
     pub loads: String,
-    /// Side.
     pub side: String,
-    /// Figure.
     pub figure: KernelFigure,
     /// Schedulers to compare with; none where empty, all but the judged one for `peers`.
     #[serde(default)]

@@ -11,7 +11,6 @@ use crate::error::{Error, Result};
 use crate::scenario::Scenario;
 use crate::schedulers::{STOCK, plain};
 
-/// A comparison.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bench {
@@ -22,11 +21,9 @@ pub struct Bench {
     pub parts: Vec<Part>,
 }
 
-/// One scenario.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
-    /// Its name.
     pub scenario: String,
     /// Whether it is part of the short run.
     #[serde(default)]
@@ -43,12 +40,10 @@ pub struct Part {
     /// Additional rows.
     #[serde(default)]
     also: Vec<Also>,
-    /// Aims.
     #[serde(default, rename = "aim")]
     pub aims: Vec<Aim>,
 }
 
-/// A row.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Also {

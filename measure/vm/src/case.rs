@@ -6,7 +6,6 @@ use crate::schedulers::Settings;
 /// One scheduler with one setting.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Setup {
-    /// The scheduler.
     pub scheduler: String,
     /// Changed settings; empty for the defaults.
     pub settings: Settings,
@@ -21,18 +20,15 @@ pub struct Case {
     pub load: usize,
     /// Runs only the jobs of this side.
     pub alone: Option<Side>,
-    /// Seed of all addresses.
     pub seed: u64,
 }
 
 impl Case {
-    /// Its load.
     #[must_use]
     pub fn load<'a>(&self, scenario: &'a Scenario) -> &'a Load {
         &scenario.loads[self.load]
     }
 
-    /// The jobs that it runs.
     pub fn jobs<'a>(&self, scenario: &'a Scenario) -> impl Iterator<Item = &'a JobSpec> {
         let alone = self.alone;
         self.load(scenario).jobs.iter().filter(move |job| alone.is_none_or(|side| job.side == side))

@@ -17,7 +17,6 @@ use crate::scenario::Scenario;
 use crate::schedulers::{Settings, words};
 use crate::search::{Tried, best, finalists, next};
 
-/// Seed of the search.
 const SEARCH_SEED: u64 = 1_000_003;
 
 /// Finalists of each scheduler, which are repeated at full length.
@@ -26,13 +25,11 @@ const FINALISTS: usize = 3;
 /// Parameters of a comparison.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Schedulers by name.
     pub schedulers: Vec<String>,
     /// Settings for all of them, instead of their defaults.
     pub settings: Settings,
     /// Whether to search for the best settings.
     pub tuned: bool,
-    /// Seeds of the runs.
     pub seeds: Vec<u64>,
     /// Scale of the lengths in the file.
     pub scale: f64,
@@ -55,9 +52,7 @@ pub type Found = BTreeMap<String, (Settings, u32)>;
 /// Estimated length of a comparison in the guest.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LengthS {
-    /// Its search.
     pub search_s: f64,
-    /// Its rows.
     pub rows_s: f64,
 }
 

@@ -29,13 +29,10 @@ const COMPLAINTS: [&str; 17] = [
 /// Response times of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LatencyNs {
-    /// Mean.
     pub mean: f64,
-    /// Median.
     pub p50: f64,
     /// 99th percentile.
     pub p99: f64,
-    /// Longest.
     pub max: f64,
 }
 
@@ -44,38 +41,28 @@ pub struct LatencyNs {
 pub struct JobLine {
     /// Name of the job in the plan.
     pub job: String,
-    /// Requests finished.
     pub requests: u64,
-    /// Bytes moved.
     pub bytes: u64,
     /// Time over which they were counted.
     pub seconds: f64,
-    /// Response times.
     pub latency_ns: LatencyNs,
     /// Requests that failed.
     #[serde(default)]
     pub errors: u64,
 }
 
-/// Output of a case.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct CaseOutput {
-    /// Its number in the plan.
     pub index: usize,
-    /// Results of its jobs.
     pub jobs: Vec<JobLine>,
     /// Counters of the device, and its timer's lateness.
     pub counters: BTreeMap<String, f64>,
-    /// First failure.
     pub failed: Option<String>,
-    /// Whether it is complete.
     pub ended: bool,
 }
 
-/// Output of a boot.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Console {
-    /// The cases in order.
     pub cases: Vec<CaseOutput>,
     /// Kernel messages that report a problem.
     pub complaints: Vec<String>,
@@ -88,7 +75,6 @@ pub struct Console {
 /// Progress in a line of output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
-    /// A case begins.
     Case(usize),
     /// The plan is complete.
     End,
@@ -111,7 +97,6 @@ fn json(line: &str) -> Option<serde_json::Result<Value>> {
     Some(serde_json::from_str(line[at + 2..].trim()))
 }
 
-/// Parses a console.
 #[must_use]
 pub fn parse(text: &str) -> Console {
     let mut console = Console::default();

@@ -16,7 +16,6 @@ const SIZE_MIN_BYTES: u64 = 64 << 20;
 /// Largest capacity: the guest holds the data in memory.
 const SIZE_MAX_BYTES: u64 = 4 << 30;
 
-/// Device of a scenario.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceSpec {
@@ -27,7 +26,6 @@ pub struct DeviceSpec {
     /// Driver tags; the preset's by default.
     #[serde(default)]
     pub depth_requests: Option<u32>,
-    /// Hardware queues.
     #[serde(default = "one")]
     pub queues: u32,
     /// Overrides of the preset's parameters.
@@ -42,15 +40,11 @@ fn one() -> u32 {
 /// A device with all parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Device {
-    /// The preset's name.
     pub preset: String,
-    /// Overrides.
     pub changed: BTreeMap<String, String>,
-    /// Capacity.
     pub size_bytes: u64,
     /// Driver tags.
     pub depth_requests: u32,
-    /// Hardware queues.
     pub queues: u32,
     /// Fields of `struct bf_params` and their values, the capacity included.
     pub fields: Vec<(String, String)>,

@@ -12,7 +12,6 @@ use crate::search::Tried;
 /// Result of a case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// The case.
     pub case: Case,
     /// Sides, or why there are none.
     pub sides: Result<Vec<SideFigures>, String>,
@@ -35,21 +34,15 @@ impl Outcome {
 /// Combined result of the jobs of a side in one case.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SideFigures {
-    /// The side.
     pub side: Side,
-    /// How many jobs.
     pub jobs: u32,
-    /// Mean over all requests.
     pub delay_ns_mean: f64,
     /// Of the slowest job.
     pub delay_ns_p50: f64,
     /// Of the slowest job.
     pub delay_ns_p99: f64,
-    /// Of all jobs.
     pub delay_ns_max: f64,
-    /// Of all jobs.
     pub requests_per_s: f64,
-    /// Of all jobs.
     pub bytes_per_s: f64,
     /// Mean length of a job, when all are finite.
     pub job_s: Option<f64>,

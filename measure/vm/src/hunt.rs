@@ -46,7 +46,6 @@ const ROUNDS_MAX: usize = 16;
 pub struct Options {
     /// The scheduler that the hunt is about.
     pub scheduler: String,
-    /// Seed of the loads.
     pub seed: u64,
     /// Seeds of the addresses of each load.
     pub seeds: Vec<u64>,
@@ -76,11 +75,9 @@ struct Measured {
     figures: std::result::Result<Vec<BySchedulers>, String>,
 }
 
-/// A hunt.
 #[derive(Debug)]
 pub struct Hunt {
     options: Options,
-    /// The scheduler first.
     schedulers: Vec<String>,
     /// The steady load of all boots.
     check: (Scenario, Case),
@@ -92,11 +89,9 @@ pub struct Hunt {
 /// A worst case with its scenario file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
-    /// What was found.
     pub found: HuntFound,
     /// Name of the file, without directory.
     pub name: String,
-    /// Its content.
     pub text: String,
 }
 
@@ -342,7 +337,6 @@ impl Hunt {
     }
 }
 
-/// Medians over the seeds.
 fn row(name: &str, seeds: &[BySchedulers]) -> HuntRow {
     let own: Vec<&Figures> = seeds.iter().filter_map(|by| by.get(name)).collect();
     let median = |of: fn(&Figures) -> Option<f64>| {

@@ -15,7 +15,6 @@ use crate::sources::Kernel;
 pub struct Wanted {
     /// Required modules; they may be built into the kernel.
     pub modules: Vec<String>,
-    /// Optional modules.
     pub modules_if_there: Vec<String>,
     /// Programs of this machine in addition to busybox and the probe.
     pub programs: Vec<(&'static str, &'static str)>,
@@ -231,7 +230,6 @@ fn content(path: &Path) -> Result<Vec<u8>> {
     }
 }
 
-/// Dependencies of a module.
 fn dependencies(module: &[u8]) -> Vec<String> {
     let said = module.split(|byte| *byte == 0).find_map(|text| text.strip_prefix(b"depends="));
     let said = String::from_utf8_lossy(said.unwrap_or_default()).into_owned();

@@ -38,9 +38,7 @@ const PATIENCE: (f64, f64) = (60.0, 900.0);
 #[derive(Debug)]
 pub struct Lab {
     source: Source,
-    /// The kernel.
     pub kernel: Kernel,
-    /// The known schedulers.
     pub schedulers: Schedulers,
     /// Wall-clock limit of one boot, if given by the user.
     pub time_limit: Option<Duration>,
@@ -53,10 +51,8 @@ pub struct Lab {
     seen: Seen,
 }
 
-/// Statistics of the runs.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Seen {
-    /// Boots.
     pub boots: u32,
     /// Cases in the boots, without repeats.
     pub cases: u32,
@@ -75,7 +71,6 @@ pub struct Length {
     pub repeat_percent_max: f64,
 }
 
-/// Result of a boot.
 #[derive(Debug)]
 struct Booted {
     /// Outcomes by index of the case; none of a boot that has to be divided.
@@ -87,9 +82,7 @@ struct Booted {
 /// A case of a scenario.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Task<'a> {
-    /// The scenario.
     pub scenario: &'a Scenario,
-    /// One of its cases.
     pub case: &'a Case,
 }
 

@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use brisk_core::random::mix;
+
 use crate::case::Case;
 use crate::device::Device;
 use crate::lab::Task;
@@ -25,7 +27,6 @@ pub fn script(name: &str, tasks: &[Task<'_>], scale: f64) -> String {
     script
 }
 
-/// The part of one case.
 #[must_use]
 pub fn paragraph(scenario: &Scenario, index: usize, case: &Case, scale: f64) -> String {
     let mut script = String::new();
@@ -130,16 +131,10 @@ fn probe(scenario: &Scenario, case: &Case, scale: f64) -> String {
     jobs.join(" -- ")
 }
 
-/// Mixes a seed, so that adjacent seeds give unrelated streams (splitmix64).
+/// Mixes a seed, so that adjacent seeds give unrelated streams.
 fn seed(seed: u64, place: usize, k: u32) -> u64 {
-    let mut z = seed
-        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-        .wrapping_add((place as u64) << 32 | u64::from(k))
-        .wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     // Shells and C's signed numbers have 63 bits.
-    (z ^ (z >> 31)) >> 1
+    mix(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add((place as u64) << 32 | u64::from(k))) >> 1
 }
 
 #[cfg(test)]

@@ -20,17 +20,12 @@ use crate::{Watch, plan};
 const PIECE_CHARACTERS: usize = 1_000;
 /// Directory of its files in the guest.
 pub const FILES: &str = "/lab/files";
-/// The device in the guest.
 pub const DEVICE: &str = "flash0";
 
-/// Parameters of a program.
 #[derive(Debug, Clone)]
 pub struct Program {
-    /// Name of its console.
     pub name: String,
-    /// Path of the program.
     pub path: PathBuf,
-    /// Its arguments.
     pub arguments: Vec<String>,
     /// Its files, by their names in [`FILES`].
     pub files: Vec<(String, PathBuf)>,
@@ -38,20 +33,16 @@ pub struct Program {
     pub device: Device,
     /// Schedulers, all of which the kernel must have.
     pub schedulers: Vec<String>,
-    /// Memory of the guest.
     pub memory_bytes: u64,
     /// Estimated length in guest time.
     pub estimate_s: f64,
 }
 
-/// Result of a program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ran {
-    /// Its output.
     pub outcome: String,
     /// Fidelity of the device's times.
     pub fidelity: Fidelity,
-    /// Path of the console.
     pub log: PathBuf,
 }
 
@@ -60,7 +51,6 @@ pub struct Ran {
 struct Step {
     /// 0 to 1.
     progress: f64,
-    /// Current step.
     doing: String,
 }
 

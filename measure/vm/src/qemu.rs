@@ -17,11 +17,8 @@ use crate::run::{Ended, Line, run};
 /// Parameters of a boot.
 #[derive(Debug, Clone, Copy)]
 pub struct Machine<'a> {
-    /// The kernel.
     pub image: &'a Path,
-    /// The initramfs.
     pub initramfs: &'a Path,
-    /// Memory.
     pub memory_bytes: u64,
     /// Processors; with more than one, the clock is the host's.
     pub cpus: u32,
@@ -29,7 +26,6 @@ pub struct Machine<'a> {
     pub append: &'a str,
 }
 
-/// Clock of a guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clock {
     /// Instructions: times are reproducible.

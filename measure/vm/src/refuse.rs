@@ -18,10 +18,8 @@ pub const SEARCH_REPEAT_PERCENT_MAX: f64 = 10.0;
 pub const SEEDS_PERCENT_MAX: f64 = 10.0;
 /// Least number of seeds to estimate their spread.
 const SEEDS_MIN: usize = 3;
-/// The counter of lateness.
 const LATENESS: &str = "lateness_mean_ns";
 
-/// Fidelity of a boot.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Fidelity {
     /// Largest mean lateness of a case.
@@ -52,7 +50,6 @@ impl Fidelity {
 /// Result of the check.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Judged {
-    /// Valid.
     Good(Fidelity),
     /// The first case differs too much from its repeat, with the message: its setting has no figures, and the others are
     /// unknown.

@@ -14,10 +14,8 @@ use crate::error::{Error, Result};
 /// How often the stop flag is polled.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// End of a program.
 #[derive(Debug)]
 pub(crate) enum Ended {
-    /// It exited.
     Status(ExitStatus),
     /// It exceeded the time limit.
     TimeLimit,

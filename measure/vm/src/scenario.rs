@@ -23,13 +23,10 @@ use crate::refuse::REPEAT_PERCENT_MAX;
 pub enum Side {
     /// Synchronous writes: fsync or commits.
     Sync,
-    /// Foreground reads.
     Read,
     /// Reads and writes of one job.
     Mixed,
-    /// Background writes.
     Write,
-    /// Discards.
     Trim,
 }
 
@@ -49,9 +46,7 @@ impl fmt::Display for Side {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileSystem {
-    /// With its journal.
     Ext4,
-    /// With journal.
     F2fs,
     /// Swap space instead of a file system.
     Swap,
@@ -75,7 +70,6 @@ impl FileSystem {
 pub struct JobSpec {
     /// Unique in its load.
     pub name: String,
-    /// Side.
     pub side: Side,
     /// Number of jobs; with `size`, each gets its own part, one after the other.
     #[serde(default = "one")]
@@ -88,7 +82,6 @@ fn one() -> u32 {
     1
 }
 
-/// Concurrent jobs.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
@@ -106,23 +99,19 @@ pub struct Load {
     /// Whether a search uses it; if no load says so, it uses all.
     #[serde(default)]
     pub search: bool,
-    /// The jobs.
     #[serde(rename = "job")]
     pub jobs: Vec<JobSpec>,
 }
 
-/// A scenario.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// The file's name without its ending.
     #[serde(skip)]
     pub name: String,
-    /// Title.
     pub title: String,
     /// The question that it answers.
     pub question: String,
-    /// The flash device.
     #[serde(rename = "device")]
     pub spec: DeviceSpec,
     /// File system for the jobs; the raw device where absent.
@@ -137,7 +126,6 @@ pub struct Scenario {
     /// Most difference between the first case of a boot and its repeat: larger for loads that depend on chance in the guest.
     #[serde(default = "repeat_max")]
     pub repeat_percent_max: f64,
-    /// Loads, in order.
     #[serde(rename = "load")]
     pub loads: Vec<Load>,
     /// The scheduler that the file's aims are about; absent in files without aims of their own.
@@ -232,7 +220,6 @@ impl JobSpec {
 }
 
 impl Load {
-    /// The sides of its jobs.
     #[must_use]
     pub fn sides(&self) -> Vec<Side> {
         let mut sides: Vec<Side> = self.jobs.iter().map(|job| job.side).collect();

@@ -13,7 +13,6 @@ pub type Settings = BTreeMap<String, String>;
 /// The kernel's own schedulers, simplest first.
 pub const STOCK: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 
-/// One scheduler.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
@@ -25,7 +24,6 @@ struct Entry {
     search: BTreeMap<String, Vec<toml::Value>>,
 }
 
-/// One scheduler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scheduler {
     /// Its name in `queue/scheduler`.
@@ -36,7 +34,6 @@ pub struct Scheduler {
     pub search: Vec<(String, Vec<String>)>,
 }
 
-/// All of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedulers(Vec<Scheduler>);
 
@@ -94,12 +91,10 @@ impl Schedulers {
         })
     }
 
-    /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &Scheduler> {
         self.0.iter()
     }
 
-    /// All names.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|scheduler| scheduler.name.as_str())
     }

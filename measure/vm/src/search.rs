@@ -9,7 +9,6 @@ use crate::schedulers::Settings;
 /// Result of a setting.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tried {
-    /// The setting.
     pub settings: Settings,
     /// Mean latency of the foreground, in any unit; absent without foreground jobs, or for a failed setting.
     pub delay: Option<f64>,

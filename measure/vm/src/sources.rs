@@ -33,9 +33,7 @@ pub struct Source {
 pub struct Kernel {
     /// Its series, such as 6.12.
     pub series: String,
-    /// Its release.
     pub release: String,
-    /// Its directory.
     home: PathBuf,
 }
 
@@ -145,13 +143,11 @@ impl Source {
 }
 
 impl Kernel {
-    /// The kernel image.
     #[must_use]
     pub fn image(&self) -> PathBuf {
         self.home.join(format!("boot/vmlinuz-{}", self.release))
     }
 
-    /// The kernel's own modules.
     #[must_use]
     pub fn modules(&self) -> PathBuf {
         self.home.join("lib/modules").join(&self.release)

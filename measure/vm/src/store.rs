@@ -28,9 +28,7 @@ use crate::sources::Kernel;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     key: String,
-    /// Output of the case.
     pub output: CaseOutput,
-    /// Fidelity of its boot.
     pub fidelity: Fidelity,
 }
 
@@ -71,7 +69,6 @@ impl Store {
         Ok(Self { folder, common, modules })
     }
 
-    /// The key of a case.
     #[must_use]
     pub fn key(&self, scenario: &Scenario, case: &Case, scale: f64) -> String {
         let module = self.modules.get(&case.setup.scheduler).map_or("built in", String::as_str);

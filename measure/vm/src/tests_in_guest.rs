@@ -33,10 +33,8 @@ const PROGRAMS: [(&str, &str); 9] = [
     ("stress-ng", "stress-ng"),
 ];
 
-/// A test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GuestTest {
-    /// Name of its file.
     pub name: String,
     script: String,
     needs: Vec<(&'static str, &'static str)>,
@@ -48,10 +46,8 @@ pub struct GuestTest {
     seconds: f64,
 }
 
-/// Result of a test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// Passed.
     Passed,
     /// Failed: the reason and the console.
     Failed(String, PathBuf),
@@ -98,13 +94,11 @@ impl GuestTest {
         Ok(test)
     }
 
-    /// Its clock.
     #[must_use]
     pub fn clock(&self) -> Clock {
         Clock::of(self.cpus)
     }
 
-    /// Its number of processors.
     #[must_use]
     pub fn cpus(&self) -> u32 {
         self.cpus

@@ -33,11 +33,8 @@ use crate::{BlockQueue, Error, Journal, Paths, Report, groups};
 /// A knob that brisk had written and that was changed externally since.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangedExternally {
-    /// The knob.
     pub knob: Knob,
-    /// What was written.
     pub ours: String,
-    /// What stands there.
     pub found: String,
 }
 
@@ -92,7 +89,6 @@ pub struct Actuator {
     settled: BTreeMap<String, Settled>,
     /// When all devices were read by [`Self::apply_changed`], by the caller's clock.
     queues_read_ns: u64,
-    /// When all groups were.
     groups_read_ns: u64,
     /// Since when the queue of a knob is busy.
     busy_since_ns: BTreeMap<Knob, u64>,

@@ -12,7 +12,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use brisk_core::app::SESSION;
-use brisk_formats::{parse_cgroup_processes, parse_mounts, parse_process_session, parse_process_stat};
+use brisk_formats::{parse_cgroup_processes, parse_mounts, parse_process_session};
 
 use crate::ioprio::{self, IoPriority};
 use crate::journal::PriorityEntry;
@@ -85,11 +85,6 @@ pub(crate) fn session_of(dir: &Path) -> Option<u32> {
     u32::try_from(parse_process_session(&begin[..length]).ok()?).ok()
 }
 
-/// The process that started or adopted this one.
-pub(crate) fn parent_of(dir: &Path) -> Option<u32> {
-    Some(parse_process_stat(&fs::read(dir.join("stat")).ok()?).ok()?.parent)
-}
-
 /// All groups of this name (or end of a path) below `root`, such as those of two users.
 pub(crate) fn find(root: &Path, name: &str) -> Vec<PathBuf> {
     find_all(root, &[name]).remove(name).unwrap_or_default()
@@ -147,7 +142,6 @@ pub(crate) fn takers(groups: &[PathBuf]) -> usize {
 /// What came of giving a priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Given {
-    /// Threads that were there.
     pub threads: usize,
     /// Those of them that got it, and did not have it.
     pub changed: usize,

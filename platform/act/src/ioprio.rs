@@ -16,7 +16,6 @@ const WHO_PROCESS: libc::c_int = 1;
 /// Class and level that were chosen for a thread, in the order of precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum IoPriority {
-    /// Before all others.
     Realtime(u8),
     /// Shares what is left; 0 has the most.
     BestEffort(u8),

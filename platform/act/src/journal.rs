@@ -59,7 +59,6 @@ pub(crate) struct Entry {
 /// The I/O priority that threads of a group without one got.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PriorityEntry {
-    /// Name of the group.
     pub(crate) group: String,
     /// All that its threads may have from us: two while a change is under way.
     pub(crate) values: Vec<String>,

@@ -91,18 +91,12 @@ struct Running {
 pub enum Tended {
     /// Another one holds what is frozen.
     Replaced {
-        /// Its process.
         pid: u32,
         /// How many groups it holds.
         groups: usize,
     },
     /// There is no other one, so these groups were thawed.
-    Thawed {
-        /// Their names.
-        groups: Vec<String>,
-        /// Why.
-        why: String,
-    },
+    Thawed { groups: Vec<String>, why: String },
 }
 
 impl Keeper {

@@ -46,6 +46,7 @@ pub use paths::Paths;
 pub use pending::{Living, Restored, restore_all};
 pub use queue::BlockQueue;
 pub use run_dir::make_run_dir;
+pub use swap_area::kernel as swap_kernel;
 pub use swap_area::{
     AtBoot, FLASH_PRIORITY, FlashArea, LeftArea, Prepared, SwapAreaError, SwapAreas, SwapPlaces, SwapPlan, Undone,
     ZRAM_PRIORITY,

@@ -6,7 +6,6 @@
 //! same number is never touched.
 //! - Freeze, Thaw: `cgroup.freeze`, or `freezer.state` of version 1. Thaw is for what brisk froze.
 //! - Freeze and EndApp stop an app, and are checked once more at the moment of acting (`stops.rs`).
-//! - Protect, Unprotect: `oom_score_adj` of all processes; each gets its own value back, and what it made gets the same.
 //! - EndApp: SIGTERM by pidfd; [`advance`] kills what is left at the deadline ([`next_ns`]). A second one with less grace time brings
 //!   the deadline forward.
 //! - Reclaim, DropPageCache: `memory.reclaim`; under version 1 a limit or a swappiness that is changed for that long.
@@ -24,7 +23,6 @@ mod end_app;
 pub(crate) mod freezer;
 mod group;
 mod map_in;
-pub(crate) mod oom;
 mod paging;
 mod prefetch;
 mod read_ahead;
@@ -78,7 +76,7 @@ pub(crate) fn perform(means: Means<'_>, once: &Once, sensed: &Sensed<'_>, now_ns
     let Some(journal) = journal else {
         return Ok(if group.is_gone() { Outcome::Gone } else { Outcome::Planned { from: None, to: None } });
     };
-    forget_gone(journal, paths);
+    forget_gone(journal);
     if is_of_a_return(once)
         && let Some(worker) = &worker
     {
@@ -92,11 +90,9 @@ pub(crate) fn perform(means: Means<'_>, once: &Once, sensed: &Sensed<'_>, now_ns
         return Ok(worker.begin(once));
     }
     let outcome: Result<Outcome, Error> = match once {
-        // What was protected or frozen may have left the group.
-        Once::Unprotect { .. } => oom::unprotect(journal, &group).map(|outcome| or_gone(outcome, &group)),
+        // What was frozen may have left the group.
         Once::Thaw { .. } => freezer::thaw(journal, &group).map(|outcome| or_gone(outcome, &group)),
         _ if group.is_gone() && !matches!(once, Once::EndPrefetch { .. }) => Ok(Outcome::Gone),
-        Once::Protect { .. } => oom::protect(journal, &group),
         Once::Freeze { .. } => freezer::freeze(journal, keeper.as_deref_mut(), &group),
         Once::EndApp { grace_ms, .. } | Once::EndProcess { grace_ms, .. } if is_under_way(endings) => {
             let of_group = endings.iter_mut().find(|ending| ending.once.group() == group.name);
@@ -213,14 +209,9 @@ pub(crate) fn thaw_all(paths: &Paths, journal: &mut Journal) -> (Vec<String>, Ve
     (thawed, failed)
 }
 
-/// Forgets groups that are gone, which need no undo. Processes that have ended are known as long as their group has others:
-/// these may have inherited from them.
-fn forget_gone(journal: &mut Journal, paths: &Paths) {
-    let has_heirs = |group: &str| Group::find(paths, group).is_ok_and(|group| !group.pids().is_empty());
-    journal.files().retain(|entry| match &entry.by {
-        By::Knob(_) => true,
-        By::Group(group) => entry.is_there() || (entry.is_of_a_process() && has_heirs(group)),
-    });
+/// Forgets groups that are gone, which need no undo.
+fn forget_gone(journal: &mut Journal) {
+    journal.files().retain(|entry| matches!(entry.by, By::Knob(_)) || entry.is_there());
 }
 
 fn or_gone(outcome: Outcome, group: &Group<'_>) -> Outcome {

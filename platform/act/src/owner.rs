@@ -15,7 +15,6 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// This process.
     pub(crate) fn this(proc: &Path) -> Self {
         let pid = std::process::id();
         Self { pid, start_ticks: start_ticks(proc, pid).unwrap_or(0), boot_id: boot_id(proc) }
@@ -26,7 +25,6 @@ impl Owner {
         Some(Self { pid, start_ticks: start_ticks(proc, pid)?, boot_id: boot_id(proc) })
     }
 
-    /// Whether it still runs.
     pub(crate) fn is_alive(&self, proc: &Path) -> bool {
         self.is_of_this_boot(proc) && start_ticks(proc, self.pid) == Some(self.start_ticks)
     }

@@ -22,7 +22,6 @@ use crate::{Error, Paths, Report, restore_leftovers};
 pub struct Living {
     /// Name of its journal, such as `briskd`.
     pub name: String,
-    /// Its id.
     pub pid: u32,
     /// How many settings it has changed.
     pub settings: usize,

@@ -2,10 +2,9 @@
 //! a value that was changed externally is left, and the first value comes back.
 //!
 //! A file is written for a knob (`io.weight` of a control group, `vm/swappiness`), which has a value for as long as an engine
-//! requests it, or for an action that happens once: the freezer and the limits of a control group, the `oom_score_adj` of a process.
-//! A control group is distinguished from a later one of its name by the inode of the file, a process from a later one of its number
-//! by its start time; both are read through a descriptor of the directory, so that the file that was checked is the file that is
-//! written. A setting of virtual memory is there as long as the kernel runs.
+//! requests it, or for an action that happens once: the freezer and the limits of a control group.
+//! A control group is distinguished from a later one of its name by the inode of the file, which is read through a descriptor
+//! of the directory, so that the file that was checked is the file that is written. A setting of virtual memory is there as long as the kernel runs.
 //!
 //! Knobs of control groups (kernel: Documentation/admin-guide/cgroup-v2.rst, "IO Priority" and "IO Interface Files"):
 //! `io.prio.class` gives requests of the group a class when they are submitted, those included that the kernel writes back for it
@@ -19,14 +18,12 @@ use std::path::{Path, PathBuf};
 
 use brisk_core::knob::{Knob, VmSetting};
 use brisk_core::outcome::Outcome;
-use brisk_formats::{common_value, parse_process_stat};
+use brisk_formats::common_value;
 use rustix::fs::{AtFlags, Mode, OFlags, open, openat, statat};
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Journal};
 
-/// File of a process that says how readily the out-of-memory killer takes it.
-pub(crate) const OOM_SCORE_ADJ: &str = "oom_score_adj";
 /// State of the freezer of version 1, and the one that the kernel shows on the way to it.
 pub(crate) const FROZEN: &str = "FROZEN";
 const FREEZING: &str = "FREEZING";
@@ -38,7 +35,6 @@ const OLD_NAME: (&str, &str) = ("promote-to-rt", "none-to-rt");
 pub(crate) struct FileEntry {
     #[serde(flatten)]
     pub(crate) by: By,
-    /// The file.
     pub(crate) file: PathBuf,
     #[serde(flatten)]
     pub(crate) of: Identity,
@@ -52,7 +48,6 @@ pub(crate) struct FileEntry {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum By {
-    /// A knob.
     Knob(Knob),
     /// An action that happened once, on the control group of this name.
     Group(String),
@@ -64,8 +59,6 @@ pub(crate) enum By {
 pub(crate) enum Identity {
     /// Inode of the file of a control group.
     Inode(u64),
-    /// Start time of the process, in clock ticks since boot.
-    StartTicks(u64),
     /// The kernel has one of it from boot to shutdown. The inode of its file is not the same all the time: procfs makes a new
     /// one after it has dropped the old one.
     Kernel,
@@ -75,7 +68,7 @@ pub(crate) enum Identity {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum PutBack {
     Done,
-    /// The group or process is gone, or is a later one of its name or number.
+    /// The group is gone, or is a later one of its name or number.
     Gone,
     /// It was changed externally to this value.
     Theirs(String),
@@ -95,14 +88,9 @@ impl FileEntry {
         }
     }
 
-    /// Whether the group or process is still there.
+    /// Whether the group is still there.
     pub(crate) fn is_there(&self) -> bool {
         SettingFile::at(&self.file).is_some_and(|file| file.identity() == Some(self.of))
-    }
-
-    /// Whether it is of a process, not of a control group.
-    pub(crate) fn is_of_a_process(&self) -> bool {
-        matches!(self.of, Identity::StartTicks(_))
     }
 
     /// Gives the file its original value if it still has the one that brisk wrote; without `ours` a change was under way.
@@ -145,12 +133,8 @@ impl<'a> SettingFile<'a> {
         self.dir
     }
 
-    /// `None` when the group or process is gone.
+    /// `None` when the group is gone.
     pub(crate) fn identity(&self) -> Option<Identity> {
-        if self.name == OOM_SCORE_ADJ {
-            let stat = parse_process_stat(self.text("stat").ok()?.as_bytes()).ok()?;
-            return (!stat.has_ended()).then_some(Identity::StartTicks(stat.start_ticks));
-        }
         let stat = statat(&self.dir, self.name, AtFlags::empty()).ok()?;
         Some(if is_of_the_kernel(self.name) { Identity::Kernel } else { Identity::Inode(stat.st_ino) })
     }
@@ -165,7 +149,7 @@ impl<'a> SettingFile<'a> {
     /// Its value, for all devices that have no line of their own; a group on its way into the freezer counts as frozen.
     ///
     /// # Errors
-    /// When it cannot be read, as when the group or process is gone.
+    /// When it cannot be read, as when the group is gone.
     pub(crate) fn get(&self) -> Result<String, Error> {
         let text = self.text(self.name).map_err(|source| Error::Read { path: self.path.to_owned(), source })?;
         let value = common_value(&text);
@@ -202,7 +186,6 @@ fn is_of_the_kernel(name: &str) -> bool {
 /// What the kernel accepts in such a file.
 fn hint(name: &str) -> &'static str {
     match name {
-        OOM_SCORE_ADJ => "lowering it needs CAP_SYS_RESOURCE",
         "memory.limit_in_bytes" => "memory in use cannot be reclaimed at once",
         "io.prio.class" => "no-change, promote-to-rt, restrict-to-be or idle",
         "io.weight" => "a weight from 1 to 10000",
@@ -253,20 +236,13 @@ pub(crate) fn changed_externally(journal: &mut Journal, files: &[PathBuf]) -> Op
     })
 }
 
-/// Gives all `files` the `value`, journaled. A file that has the value already is left as it is; with `known` it is
-/// journaled all the same, so that it is distinguished from processes that inherit the value later. The outcome is `Written` when one
-/// was written.
+/// Gives all `files` the `value`, journaled. A file that has the value already is left as it is. The outcome is `Written` when
+/// one was written.
 ///
 /// # Errors
 /// When the journal cannot be written, or the kernel refuses the value for one, or shows another one for a knob; the others have
 /// it.
-pub(crate) fn hold(
-    journal: &mut Journal,
-    by: &By,
-    files: &[PathBuf],
-    value: &str,
-    known: bool,
-) -> Result<Outcome, Error> {
+pub(crate) fn hold(journal: &mut Journal, by: &By, files: &[PathBuf], value: &str) -> Result<Outcome, Error> {
     let (mut outcome, mut failed) = (Outcome::Gone, None);
     let mut to_write = Vec::new();
     for path in files {
@@ -291,7 +267,6 @@ pub(crate) fn hold(
             }
             Some(known) if !has_it => known.ours = None,
             None if !has_it => entries.push(entry),
-            None if known => entries.push(FileEntry { ours: Some(now.clone()), ..entry }),
             _ => {}
         }
         if !has_it {

@@ -14,7 +14,7 @@
 mod area;
 mod boot;
 mod error;
-mod kernel;
+pub mod kernel;
 mod record;
 mod undo;
 
@@ -39,7 +39,6 @@ pub const FLASH_PRIORITY: i32 = 10;
 /// Where things are; other directories than those of the machine are for tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SwapPlaces {
-    /// What was made.
     pub record: PathBuf,
     /// Directory of the administrator's units.
     pub units: PathBuf,
@@ -65,26 +64,18 @@ impl SwapPlaces {
     }
 }
 
-/// What is to be made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwapPlan {
-    /// The area on flash.
     pub area: FlashArea,
     /// Compressed memory before it.
     pub zram_bytes: Option<u64>,
 }
 
-/// An area on flash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum FlashArea {
     /// A new file, which is removed by undo.
-    File {
-        /// Its path.
-        path: PathBuf,
-        /// Its size.
-        size_bytes: u64,
-    },
+    File { path: PathBuf, size_bytes: u64 },
     /// A partition, whose content is lost.
     Partition {
         /// Its device node, or a link to it that stays when kernel names move.
@@ -131,14 +122,12 @@ impl Prepared {
     }
 }
 
-/// Swap areas of brisk.
 #[derive(Debug, Clone)]
 pub struct SwapAreas {
     places: SwapPlaces,
 }
 
 impl SwapAreas {
-    /// Those at these places.
     #[must_use]
     pub fn new(places: SwapPlaces) -> Self {
         Self { places }

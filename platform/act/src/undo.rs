@@ -11,7 +11,6 @@ use serde::Serialize;
 
 use crate::journal::file::{self, journals, load, remove_unfinished, save};
 use crate::journal::{Entry, PriorityEntry, Record};
-use crate::once::oom;
 use crate::queue::settle;
 use crate::setting_file::{FileEntry, PutBack};
 use crate::{BlockQueue, Error, Paths, groups};
@@ -27,16 +26,13 @@ pub struct Left {
     pub found: Option<String>,
     /// What stood there before brisk.
     pub original: String,
-    /// Why it was left.
     pub reason: String,
 }
 
-/// What an undo did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// Device (or control group) and setting of everything that has its first value again.
     pub restored: Vec<(String, String)>,
-    /// What was left, and why.
     pub left: Vec<Left>,
     #[serde(skip)]
     failed: Vec<String>,
@@ -89,7 +85,6 @@ pub fn damaged_journals(paths: &Paths) -> Vec<DamagedJournal> {
 /// A journal that cannot be read. Shown, it says what that means and what helps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DamagedJournal {
-    /// The file.
     pub file: PathBuf,
     /// How many of its settings cannot be read; `None` when nothing can.
     pub lost: Option<usize>,
@@ -161,7 +156,7 @@ fn restore_damaged(record: &mut Record, is_damaged: bool, paths: &Paths) -> Repo
     }
     let priorities = std::mem::take(&mut record.priorities);
     record.priorities.extend(priorities.into_iter().filter(|entry| !restore_priority(entry, paths, &mut report)));
-    restore_files(record, paths, &mut report);
+    record.files.retain(|entry| !restore_file(entry, &mut report));
     report
 }
 
@@ -255,20 +250,6 @@ fn restore_priority(entry: &PriorityEntry, paths: &Paths, report: &mut Report) -
         }
     }
     true
-}
-
-/// Undoes what was written into files that hold one setting each, and what processes inherited of it.
-fn restore_files(record: &mut Record, paths: &Paths, report: &mut Report) {
-    let known = std::mem::take(&mut record.files);
-    let mut to_restore = known.clone();
-    for _ in 0..oom::PASSES_MAX {
-        to_restore.extend(oom::heirs(&known, paths));
-        to_restore.retain(|entry| !record.files.contains(entry));
-        if to_restore.is_empty() {
-            break;
-        }
-        record.files.extend(to_restore.drain(..).filter(|entry| !restore_file(entry, report)));
-    }
 }
 
 /// Gives `false` when the file could not be put back.

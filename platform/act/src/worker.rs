@@ -48,7 +48,6 @@ struct Begun {
 }
 
 impl Cancel<'_> {
-    /// Never.
     pub(crate) const NEVER: Self = Self { shared: None };
 
     /// Whether a return, or the end of the worker, ends a page-out now.
@@ -70,7 +69,6 @@ impl Cancel<'_> {
     }
 }
 
-/// What the threads share.
 #[derive(Debug)]
 struct Shared {
     /// Returns of apps so far: a page-out that was requested before the last one is cancelled.
@@ -85,7 +83,6 @@ struct Shared {
 /// An action, and what had happened when it was requested.
 type Job = (Once, Begun);
 
-/// The threads.
 #[derive(Debug)]
 pub(crate) struct Worker {
     shared: Arc<Shared>,

@@ -1,85 +1,42 @@
 //! Files of control groups: written, given back, and left to others, on a tree of plain files that stands for the kernel's.
 
 mod journal_lines;
+mod plain_tree;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use brisk_act::{Actuator, Paths, restore_leftovers};
+use brisk_act::{Actuator, restore_leftovers};
 use brisk_core::action::Setting;
-use brisk_core::outcome::{Applied, Outcome};
+use brisk_core::outcome::Outcome;
 use journal_lines::of_a_dead_owner;
+use plain_tree::{Tree, outcome, targets, written};
 use proptest::prelude::*;
 
 /// Two groups with the io controller, and one without.
-struct Machine {
-    dir: tempfile::TempDir,
-    paths: Paths,
-}
-
 const FILES: [(&str, &str); 4] = [
-    ("app-a-1.scope/io.prio.class", "no-change\n"),
-    ("app-a-1.scope/io.weight", "default 100\n8:0 200\n"),
-    ("b.service/io.prio.class", "restrict-to-be\n"),
-    ("b.service/io.weight", "default 50\n"),
+    ("cgroup/app-a-1.scope/io.prio.class", "no-change\n"),
+    ("cgroup/app-a-1.scope/io.weight", "default 100\n8:0 200\n"),
+    ("cgroup/b.service/io.prio.class", "restrict-to-be\n"),
+    ("cgroup/b.service/io.weight", "default 50\n"),
 ];
 
-impl Machine {
-    fn new() -> Self {
-        let dir = tempfile::tempdir().expect("temporary directory");
-        let at = |name: &str| dir.path().join(name);
-        let paths = Paths { sysfs: at("sys"), proc: at("proc"), journal: at("run/journal") };
-        fs::create_dir_all(at("proc/self")).expect("fixture");
-        fs::create_dir_all(at("cgroup/c.scope")).expect("fixture");
-        let mounts = format!(
-            "1 0 0:1 / {} rw - cgroup2 cgroup2 rw\n2 0 0:2 / {} rw - cgroup cgroup rw,memory\n",
-            at("cgroup").display(),
-            at("memory").display()
-        );
-        fs::write(at("proc/self/mountinfo"), mounts).expect("fixture");
-        let machine = Self { dir, paths };
-        for (file, text) in FILES {
-            fs::create_dir_all(machine.path(file).parent().expect("a group")).expect("fixture");
-            fs::write(machine.path(file), text).expect("fixture");
-        }
-        machine
-    }
-
-    fn path(&self, file: &str) -> PathBuf {
-        self.dir.path().join("cgroup").join(file)
-    }
-
-    fn actuator(&self, dry_run: bool) -> Actuator {
-        Actuator::new(&self.paths, "briskd", dry_run).expect("a journal")
-    }
-
-    /// What the kernel would show: it takes a plain number for that of devices without their own.
-    fn read(&self, file: &str) -> String {
-        let text = fs::read_to_string(self.path(file)).expect("fixture");
-        let line = text.lines().next().unwrap_or_default();
-        line.strip_prefix("default ").unwrap_or(line).to_owned()
-    }
-
-    fn all(&self) -> Vec<String> {
-        FILES.iter().map(|(file, _)| self.read(file)).collect()
-    }
-
-    fn journals(&self) -> Vec<PathBuf> {
-        fs::read_dir(&self.paths.journal).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
-    }
+fn machine() -> Tree {
+    let tree = Tree::new(&FILES);
+    fs::create_dir_all(tree.path("cgroup/c.scope")).expect("fixture");
+    tree.mount_groups(&[("cgroup2", "cgroup", "relatime"), ("cgroup", "memory", "memory")]);
+    tree
 }
 
-fn targets(wanted: &[(&str, &str)]) -> Vec<Setting> {
-    wanted.iter().map(|(knob, value)| Setting::new(knob.parse().expect("a knob"), *value)).collect()
+/// What the kernel would show: it takes a plain number for that of devices without their own.
+fn read(machine: &Tree, file: &str) -> String {
+    let text = machine.get(file);
+    let line = text.lines().next().unwrap_or_default();
+    line.strip_prefix("default ").unwrap_or(line).to_owned()
 }
 
-fn outcome(applied: &[Applied], knob: &str) -> Outcome {
-    let found = applied.iter().find(|applied| applied.knob.to_string() == knob);
-    found.expect("an outcome for each").outcome.clone()
-}
-
-fn written(from: &str, to: &str) -> Outcome {
-    Outcome::Written { from: from.to_owned(), to: to.to_owned() }
+fn all(machine: &Tree) -> Vec<String> {
+    FILES.iter().map(|(file, _)| read(machine, file)).collect()
 }
 
 const CLASS: &str = "io.prio.class/app-a-1.scope";
@@ -87,8 +44,8 @@ const WEIGHT: &str = "io.weight/b.service";
 
 #[test]
 fn released_settings_have_their_original_values() {
-    let machine = Machine::new();
-    let before = machine.all();
+    let machine = machine();
+    let before = all(&machine);
     let mut actuator = machine.actuator(false);
     let wanted = targets(&[(CLASS, "promote-to-rt"), (WEIGHT, "10")]);
     let applied = actuator.apply(&wanted);
@@ -102,13 +59,13 @@ fn released_settings_have_their_original_values() {
     assert_eq!(outcome(&applied, WEIGHT), Outcome::Restored { to: "50".to_owned() });
     assert_eq!(original(&actuator, WEIGHT), None);
     actuator.restore().expect("all of it");
-    assert_eq!(machine.all(), before);
+    assert_eq!(all(&machine), before);
     assert_eq!(machine.journals(), Vec::<PathBuf>::new());
 }
 
 #[test]
 fn a_group_without_the_controller_is_left() {
-    let machine = Machine::new();
+    let machine = machine();
     let mut actuator = machine.actuator(false);
     for knob in ["io.prio.class/c.scope", "io.bfq.weight/b.service", "io.weight/nobody.scope"] {
         assert_eq!(outcome(&actuator.apply(&targets(&[(knob, "idle")])), knob), Outcome::Gone);
@@ -118,9 +75,9 @@ fn a_group_without_the_controller_is_left() {
 
 #[test]
 fn limits_of_memory_are_restored_in_both_versions() {
-    let machine = Machine::new();
+    let machine = machine();
     let old = machine.dir.path().join("memory/user/app-a-1.scope/memory.soft_limit_in_bytes");
-    let new = |name: &str| machine.path("app-a-1.scope").join(name);
+    let new = |name: &str| machine.path("cgroup/app-a-1.scope").join(name);
     let unlimited = "9223372036854771712\n";
     fs::create_dir_all(old.parent().expect("a group")).expect("fixture");
     for (file, text) in [(&old, unlimited), (&new("memory.high"), "max\n"), (&new("memory.low"), "0\n")] {
@@ -142,24 +99,24 @@ fn limits_of_memory_are_restored_in_both_versions() {
 
 #[test]
 fn a_dry_run_says_what_it_would_write() {
-    let machine = Machine::new();
-    let before = machine.all();
+    let machine = machine();
+    let before = all(&machine);
     let applied = machine.actuator(true).apply(&targets(&[(CLASS, "idle"), (WEIGHT, "50")]));
     assert_eq!(
         outcome(&applied, CLASS),
         Outcome::Planned { from: Some("no-change".to_owned()), to: Some("idle".to_owned()) }
     );
     assert_eq!(outcome(&applied, WEIGHT), Outcome::Unchanged);
-    assert_eq!(machine.all(), before);
+    assert_eq!(all(&machine), before);
 }
 
 #[test]
 fn an_external_change_is_left_alone() {
-    let machine = Machine::new();
+    let machine = machine();
     let mut actuator = machine.actuator(false);
     let wanted = targets(&[(CLASS, "promote-to-rt")]);
     actuator.apply(&wanted);
-    fs::write(machine.path("app-a-1.scope/io.prio.class"), "idle\n").expect("external change");
+    fs::write(machine.path("cgroup/app-a-1.scope/io.prio.class"), "idle\n").expect("external change");
     let left = Outcome::Left { from: "idle".to_owned() };
     assert_eq!(outcome(&actuator.apply(&wanted), CLASS), left);
     let changed = actuator.check();
@@ -169,18 +126,18 @@ fn an_external_change_is_left_alone() {
     actuator.forgive();
     assert_eq!(outcome(&actuator.apply(&wanted), CLASS), written("idle", "promote-to-rt"));
     actuator.restore().expect("all of it");
-    assert_eq!(machine.read("app-a-1.scope/io.prio.class"), "idle");
+    assert_eq!(read(&machine, "cgroup/app-a-1.scope/io.prio.class"), "idle");
 }
 
 #[test]
 fn a_group_that_has_what_is_wanted_is_not_looked_at_until_told() {
-    let machine = Machine::new();
+    let machine = machine();
     let mut actuator = machine.actuator(false);
     let wanted = targets(&[(CLASS, "promote-to-rt"), (WEIGHT, "10")]);
     for is in [written("no-change", "promote-to-rt"), Outcome::Unchanged] {
         assert_eq!(outcome(&actuator.apply_changed(&wanted, 0), CLASS), is);
     }
-    fs::write(machine.path("app-a-1.scope/io.prio.class"), "idle\n").expect("external change");
+    fs::write(machine.path("cgroup/app-a-1.scope/io.prio.class"), "idle\n").expect("external change");
     assert_eq!(outcome(&actuator.apply_changed(&wanted, 0), CLASS), Outcome::Unchanged);
     // Another value is a reason to look, and that it is not wanted any more.
     assert_eq!(
@@ -193,22 +150,22 @@ fn a_group_that_has_what_is_wanted_is_not_looked_at_until_told() {
         Outcome::Left { from: "idle".to_owned() }
     );
     assert_eq!(outcome(&actuator.apply_changed(&[], 0), WEIGHT), Outcome::Restored { to: "50".to_owned() });
-    assert_eq!(machine.read("app-a-1.scope/io.prio.class"), "idle");
+    assert_eq!(read(&machine, "cgroup/app-a-1.scope/io.prio.class"), "idle");
 }
 
 #[test]
 fn a_later_group_of_the_same_name_is_another_one() {
-    let machine = Machine::new();
+    let machine = machine();
     let mut actuator = machine.actuator(false);
     actuator.apply(&targets(&[(CLASS, "idle")]));
-    let file = machine.path("app-a-1.scope/io.prio.class");
+    let file = machine.path("cgroup/app-a-1.scope/io.prio.class");
     // Made before the first is gone, so that it has another inode.
-    fs::write(machine.path("next"), "idle\n").expect("fixture");
-    fs::rename(machine.path("next"), &file).expect("fixture");
+    fs::write(machine.path("cgroup/next"), "idle\n").expect("fixture");
+    fs::rename(machine.path("cgroup/next"), &file).expect("fixture");
     let report = actuator.restore().expect("nothing to undo");
     // What brisk changed has gone with its group, so there is nothing to name.
     assert_eq!((report.restored.len(), report.left.len()), (0, 0));
-    assert_eq!(machine.read("app-a-1.scope/io.prio.class"), "idle");
+    assert_eq!(read(&machine, "cgroup/app-a-1.scope/io.prio.class"), "idle");
 }
 
 proptest! {
@@ -219,12 +176,12 @@ proptest! {
         rounds in prop::collection::vec(prop::collection::btree_map(0..FILES.len(), 1u32..1000, 0..4), 1..5),
         by_death in any::<bool>(),
     ) {
-        let machine = Machine::new();
-        let before = machine.all();
+        let machine = machine();
+        let before = all(&machine);
         let mut actuator = machine.actuator(false);
         for round in &rounds {
             let wanted = round.iter().map(|(file, number)| {
-                let path = Path::new(FILES[*file].0);
+                let path = Path::new(FILES[*file].0.trim_start_matches("cgroup/"));
                 let setting = path.file_name().and_then(|name| name.to_str()).expect("a name");
                 let group = path.parent().and_then(Path::to_str).expect("a group");
                 Setting::new(format!("{setting}/{group}").parse().expect("a knob"), number.to_string())
@@ -232,7 +189,7 @@ proptest! {
             let wanted: Vec<Setting> = wanted.collect();
             actuator.apply(&wanted);
             for (file, number) in round {
-                prop_assert_eq!(machine.read(FILES[*file].0), number.to_string());
+                prop_assert_eq!(read(&machine, FILES[*file].0), number.to_string());
             }
         }
         if by_death {
@@ -245,7 +202,7 @@ proptest! {
         } else {
             drop(actuator);
         }
-        prop_assert_eq!(machine.all(), before);
+        prop_assert_eq!(all(&machine), before);
         prop_assert_eq!(machine.journals(), Vec::<PathBuf>::new());
     }
 }

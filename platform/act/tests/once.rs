@@ -2,6 +2,7 @@
 
 mod journal_lines;
 mod once_tree;
+mod plain_tree;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +12,7 @@ use brisk_act::{damaged_journals, restore_leftovers};
 use brisk_core::action::Once;
 use brisk_core::outcome::Outcome;
 use journal_lines::with;
-use once_tree::{APP, Machine, OLD, SESSION, all_on, freeze, outcome, protect, thaw, unprotect, why};
+use once_tree::{APP, Machine, OLD, SESSION, all_on, freeze, outcome, thaw, why};
 
 #[test]
 fn a_frozen_group_is_thawed_by_thaw_by_restore_and_at_the_end() {
@@ -70,89 +71,22 @@ fn what_was_frozen_or_thawed_externally_is_left() {
 }
 
 #[test]
-fn protected_processes_get_their_own_values_back_and_so_do_those_they_made() {
-    for is_crash in [false, true] {
-        let machine = Machine::new();
-        let mut actuator = machine.actuator(false);
-        assert_eq!(outcome(&mut actuator, &protect(APP)), Outcome::Done);
-        assert_eq!([41, 42, 43, 44].map(|pid| machine.adj(pid)), ["-900", "-900", "-900", "0"]);
-        assert_eq!(outcome(&mut actuator, &protect(APP)), Outcome::Unchanged);
-        // 45 is made by 41 and makes 46; 42 is changed externally; 43 had the value before; 47 is elsewhere.
-        machine.put(&format!("two/user/{APP}/cgroup.procs"), "41\n42\n45\n46\n");
-        machine.process(45, 41, -900);
-        machine.process(46, 45, -900);
-        machine.put("proc/42/oom_score_adj", "5\n");
-        machine.process(47, 1, -900);
-        assert_eq!(outcome(&mut actuator, &protect(APP)), Outcome::Left { from: "5".to_owned() });
-        if is_crash {
-            machine.crash(actuator, str::to_owned);
-            let reports = restore_leftovers(&machine.paths).expect("undone");
-            assert_eq!(reports[0].1.restored, [(APP.to_owned(), "oom_score_adj".to_owned())]);
-            assert_eq!(reports[0].1.left[0].found.as_deref(), Some("5"));
-        } else {
-            assert_eq!(outcome(&mut actuator, &unprotect(APP)), Outcome::Done);
-            assert_eq!(outcome(&mut actuator, &unprotect(APP)), Outcome::Unchanged);
-        }
-        let expected = ["300", "5", "-900", "300", "300", "-900"];
-        assert_eq!([41, 42, 43, 45, 46, 47].map(|pid| machine.adj(pid)), expected, "crash: {is_crash}");
-        assert_eq!(machine.journals(), Vec::<PathBuf>::new());
-    }
-}
-
-#[test]
-fn a_later_process_of_the_same_number_is_not_touched() {
-    for is_crash in [false, true] {
-        let machine = Machine::new();
-        let mut actuator = machine.actuator(false);
-        assert_eq!(outcome(&mut actuator, &protect(APP)), Outcome::Done);
-        // 41 ends, and a process elsewhere gets its number.
-        machine.put(&format!("two/user/{APP}/cgroup.procs"), "42\n");
-        let later =
-            fs::read_to_string(machine.path("proc/41/stat")).expect("fixture").replace(" 41 0 0\n", " 99 0 0\n");
-        machine.put("proc/41/stat", &later);
-        if is_crash {
-            machine.crash(actuator, str::to_owned);
-            restore_leftovers(&machine.paths).expect("undone");
-        } else {
-            assert_eq!(outcome(&mut actuator, &unprotect(APP)), Outcome::Done);
-        }
-        assert_eq!((machine.adj(41), machine.adj(42)), ("-900".to_owned(), "0".to_owned()));
-    }
-}
-
-#[test]
-fn groups_that_are_gone_are_forgotten_and_heirs_of_a_process_that_ended_are_not() {
+fn a_group_that_is_gone_is_forgotten() {
     let machine = Machine::new();
     let mut actuator = machine.actuator(false);
     assert_eq!(outcome(&mut actuator, &freeze(OLD)), Outcome::Done);
-    assert_eq!(outcome(&mut actuator, &protect(APP)), Outcome::Done);
     fs::remove_dir_all(machine.path(&format!("freezer/{OLD}"))).expect("fixture");
-    // 41 made 45, which is init's since 41 has ended.
-    fs::remove_dir_all(machine.path("proc/41")).expect("fixture");
-    machine.put(&format!("two/user/{APP}/cgroup.procs"), "45\n");
-    machine.process(45, 1, -900);
     assert_eq!(outcome(&mut actuator, &freeze(APP)), Outcome::Done);
     let journal = fs::read_to_string(&machine.journals()[0]).expect("a journal");
-    assert!(!journal.contains("freezer.state") && journal.contains("/proc/41/"), "{journal}");
-    assert_eq!(outcome(&mut actuator, &unprotect(APP)), Outcome::Done);
-    assert_eq!((machine.adj(45), machine.adj(42)), ("300".to_owned(), "0".to_owned()));
-    // The last process of the group ends, and the group with it.
-    assert_eq!(outcome(&mut actuator, &protect(APP)), Outcome::Done);
-    fs::remove_dir_all(machine.path("two/user")).expect("fixture");
-    fs::remove_dir_all(machine.path("proc/45")).expect("fixture");
-    fs::remove_dir_all(machine.path("proc/43")).expect("fixture");
-    assert_eq!(outcome(&mut actuator, &protect(SESSION)), Outcome::Done);
-    assert_eq!(outcome(&mut actuator, &unprotect(SESSION)), Outcome::Done);
+    assert!(!journal.contains("freezer.state") && journal.contains("cgroup.freeze"), "{journal}");
+    assert_eq!(outcome(&mut actuator, &thaw(APP)), Outcome::Done);
     assert_eq!(machine.journals(), Vec::<PathBuf>::new());
 }
 
 #[test]
-fn a_session_is_protected_and_the_rest_is_refused_with_what_would_work() {
+fn what_a_session_or_a_kernel_lacks_is_refused_with_what_would_work() {
     let machine = Machine::new();
     let mut actuator = machine.actuator(false);
-    assert_eq!(outcome(&mut actuator, &protect(SESSION)), Outcome::Done);
-    assert_eq!((machine.adj(50), machine.adj(41)), ("-900".to_owned(), "300".to_owned()));
-    assert_eq!(outcome(&mut actuator, &unprotect(SESSION)), Outcome::Done);
     let group = || SESSION.to_owned();
     let (drop_cache, reclaim) =
         (Once::DropPageCache { group: group() }, Once::Reclaim { group: group(), size_bytes: 1 });
@@ -217,11 +151,12 @@ fn of_a_damaged_journal_the_whole_lines_are_undone() {
     let machine = Machine::new();
     let mut actuator = machine.actuator(false);
     assert_eq!(outcome(&mut actuator, &freeze(APP)), Outcome::Done);
-    assert_eq!(outcome(&mut actuator, &protect(APP)), Outcome::Done);
+    assert_eq!(outcome(&mut actuator, &freeze(OLD)), Outcome::Done);
     machine.crash(actuator, |text| text.replacen("cgroup.freeze", "cgroup.frooze", 1));
     let reports = restore_leftovers(&machine.paths).expect("undone");
-    assert_eq!(reports[0].1.restored, [(APP.to_owned(), "oom_score_adj".to_owned())]);
-    assert_eq!((machine.app("cgroup.freeze"), machine.adj(41)), ("1".to_owned(), "300".to_owned()));
+    assert_eq!(reports[0].1.restored, [(OLD.to_owned(), "freezer.state".to_owned())]);
+    let state = machine.get(&format!("freezer/{OLD}/freezer.state"));
+    assert_eq!((machine.app("cgroup.freeze"), state), ("1".to_owned(), "THAWED".to_owned()));
     let damaged = damaged_journals(&machine.paths);
     assert_eq!((damaged.len(), damaged[0].lost), (1, Some(1)));
 }
@@ -244,7 +179,7 @@ fn nothing_is_changed_without_a_journal() {
     fs::remove_dir(&machine.paths.journal).expect("empty");
     fs::write(&machine.paths.journal, "").expect("fixture");
     let before = machine.all();
-    for once in [freeze(APP), protect(APP), Once::Reclaim { group: OLD.to_owned(), size_bytes: 1 }] {
+    for once in [freeze(APP), Once::Reclaim { group: OLD.to_owned(), size_bytes: 1 }] {
         assert!(why(outcome(&mut actuator, &once)).contains("nothing is changed"), "{once}");
     }
     assert_eq!(machine.all(), before);

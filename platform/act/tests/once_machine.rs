@@ -344,23 +344,6 @@ fn memory_is_reclaimed_and_the_page_cache_is_freed_without_the_rest() {
 }
 
 #[test]
-fn a_protection_that_the_kernel_refuses_leaves_no_trace() {
-    let Some(app) = App::new(Hierarchy::Unified) else { return };
-    let process = app.run("echo 300 >/proc/$$/oom_score_adj; echo here; exec cat");
-    let adj = || fs::read_to_string(format!("/proc/{}/oom_score_adj", process.child.id())).expect("a process");
-    let mut actuator = app.actuator();
-    match outcome(&mut actuator, &Once::Protect { group: app.name.clone() }) {
-        Outcome::Done => {
-            assert_eq!((adj().trim(), app.journals()), ("-900", 1));
-            assert_eq!(outcome(&mut actuator, &Once::Unprotect { group: app.name.clone() }), Outcome::Done);
-        }
-        Outcome::Refused { why } => assert!(why.contains("CAP_SYS_RESOURCE"), "{why}"),
-        other => panic!("{other:?}"),
-    }
-    assert_eq!((adj().trim(), app.journals()), ("300", 0));
-}
-
-#[test]
 fn all_processes_of_a_session_are_asked_and_those_that_stay_are_killed() {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("temporary directory");
     let mut actuator = Actuator::new(&Paths::with_run_dir(dir.path()), "briskd", false).expect("a journal");

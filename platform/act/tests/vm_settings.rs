@@ -1,6 +1,7 @@
 //! Settings of virtual memory: written, restored, and left to others; on a tree of plain files, and on this machine's kernel.
 
 mod journal_lines;
+mod plain_tree;
 
 use std::fs::{self, File};
 use std::io::BufReader;
@@ -10,9 +11,10 @@ use std::process::{Command, Stdio};
 use brisk_act::{Actuator, Paths, restore_leftovers};
 use brisk_core::action::Setting;
 use brisk_core::knob::{Knob, VmSetting};
-use brisk_core::outcome::{Applied, Outcome};
+use brisk_core::outcome::Outcome;
 use brisk_requires::{line_with, requires};
 use journal_lines::of_a_dead_owner;
+use plain_tree::{Tree, outcome, targets, written};
 use proptest::prelude::*;
 
 const FILES: [(&str, &str); 8] = [
@@ -26,64 +28,19 @@ const FILES: [(&str, &str); 8] = [
     ("proc/sys/vm/dirty_writeback_centisecs", "500\n"),
 ];
 
-/// A tree of files in place of /proc and /sys.
-struct Machine {
-    dir: tempfile::TempDir,
-    paths: Paths,
+fn machine() -> Tree {
+    Tree::new(&FILES)
 }
 
-impl Machine {
-    fn new() -> Self {
-        let dir = tempfile::tempdir().expect("temporary directory");
-        let at = |name: &str| dir.path().join(name);
-        let paths = Paths { sysfs: at("sys"), proc: at("proc"), journal: at("run/journal") };
-        let machine = Self { dir, paths };
-        for (file, text) in FILES {
-            fs::create_dir_all(machine.path(file).parent().expect("a directory")).expect("fixture");
-            fs::write(machine.path(file), text).expect("fixture");
-        }
-        machine
-    }
-
-    fn path(&self, file: &str) -> PathBuf {
-        self.dir.path().join(file)
-    }
-
-    fn actuator(&self) -> Actuator {
-        Actuator::new(&self.paths, "suite", false).expect("a journal")
-    }
-
-    fn read(&self, file: &str) -> String {
-        fs::read_to_string(self.path(file)).expect("fixture").trim().to_owned()
-    }
-
-    fn all(&self) -> Vec<String> {
-        FILES.iter().map(|(file, _)| self.read(file)).collect()
-    }
-
-    fn journals(&self) -> Vec<PathBuf> {
-        fs::read_dir(&self.paths.journal).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
-    }
-}
-
-fn targets(wanted: &[(&str, &str)]) -> Vec<Setting> {
-    wanted.iter().map(|(knob, value)| Setting::new(knob.parse().expect("a knob"), *value)).collect()
-}
-
-fn outcome(applied: &[Applied], knob: &str) -> Outcome {
-    let found = applied.iter().find(|applied| applied.knob.to_string() == knob);
-    found.expect("an outcome for each").outcome.clone()
-}
-
-fn written(from: &str, to: &str) -> Outcome {
-    Outcome::Written { from: from.to_owned(), to: to.to_owned() }
+fn all(machine: &Tree) -> Vec<String> {
+    FILES.iter().map(|(file, _)| machine.get(file)).collect()
 }
 
 #[test]
 fn a_measurement_holds_a_setting_for_as_long_as_it_names_it() {
-    let machine = Machine::new();
-    let before = machine.all();
-    let mut actuator = machine.actuator();
+    let machine = machine();
+    let before = all(&machine);
+    let mut actuator = machine.actuator(false);
     let wanted = targets(&[("vm/page-cluster", "0"), ("vm/lru_gen/min_ttl_ms", "1000")]);
     let applied = actuator.apply(&wanted);
     assert_eq!(outcome(&applied, "vm/page-cluster"), written("3", "0"));
@@ -95,13 +52,13 @@ fn a_measurement_holds_a_setting_for_as_long_as_it_names_it() {
     assert_eq!(outcome(&applied, "vm/lru_gen/min_ttl_ms"), Outcome::Restored { to: "0".to_owned() });
     let report = actuator.restore().expect("restored");
     assert_eq!(report.restored, [("vm".to_owned(), "page-cluster".to_owned())]);
-    assert_eq!((machine.all(), machine.journals()), (before, Vec::new()));
+    assert_eq!((all(&machine), machine.journals()), (before, Vec::new()));
 }
 
 #[test]
 fn an_external_change_is_left_until_forgiven() {
-    let machine = Machine::new();
-    let mut actuator = machine.actuator();
+    let machine = machine();
+    let mut actuator = machine.actuator(false);
     let wanted = targets(&[("vm/swappiness", "100")]);
     actuator.apply(&wanted);
     fs::write(machine.path("proc/sys/vm/swappiness"), "10\n").expect("external change");
@@ -109,38 +66,38 @@ fn an_external_change_is_left_until_forgiven() {
     let changed = actuator.check();
     assert_eq!((changed[0].knob.to_string(), changed[0].found.as_str()), ("vm/swappiness".to_owned(), "10"));
     assert_eq!(outcome(&actuator.apply(&[]), "vm/swappiness"), Outcome::Left { from: "10".to_owned() });
-    assert_eq!(machine.read("proc/sys/vm/swappiness"), "10");
+    assert_eq!(machine.get("proc/sys/vm/swappiness"), "10");
 
     actuator.apply(&wanted);
     fs::write(machine.path("proc/sys/vm/swappiness"), "20\n").expect("external change");
     let report = actuator.restore().expect("restored");
     assert_eq!((report.left[0].device.as_str(), report.left[0].found.as_deref()), ("vm", Some("20")));
-    assert_eq!(machine.read("proc/sys/vm/swappiness"), "20");
+    assert_eq!(machine.get("proc/sys/vm/swappiness"), "20");
 }
 
 #[test]
 fn a_setting_is_restored_after_procfs_has_made_its_file_anew() {
-    let machine = Machine::new();
-    let mut actuator = machine.actuator();
+    let machine = machine();
+    let mut actuator = machine.actuator(false);
     actuator.apply(&targets(&[("vm/vfs_cache_pressure", "50")]));
     // Made before the first is gone, so that it has another inode.
     let file = machine.path("proc/sys/vm/vfs_cache_pressure");
     fs::write(machine.path("anew"), "50\n").expect("fixture");
     fs::rename(machine.path("anew"), &file).expect("fixture");
     actuator.restore().expect("restored");
-    assert_eq!(machine.read("proc/sys/vm/vfs_cache_pressure"), "100");
+    assert_eq!(machine.get("proc/sys/vm/vfs_cache_pressure"), "100");
 }
 
 #[test]
 fn a_value_is_a_whole_number_and_read_as_decimal() {
-    let machine = Machine::new();
-    let before = machine.all();
-    let mut actuator = machine.actuator();
+    let machine = machine();
+    let before = all(&machine);
+    let mut actuator = machine.actuator(false);
     for value in ["many", "-1", "0x10", "1.5", "3 4", ""] {
         let applied = actuator.apply(&targets(&[("vm/page-cluster", value)]));
         assert!(matches!(outcome(&applied, "vm/page-cluster"), Outcome::Refused { .. }), "{value}: {applied:?}");
     }
-    assert_eq!((machine.all(), machine.journals()), (before, Vec::new()));
+    assert_eq!((all(&machine), machine.journals()), (before, Vec::new()));
     // The kernel alone would take it for 8.
     assert_eq!(
         outcome(&actuator.apply(&targets(&[("vm/page-cluster", "010")])), "vm/page-cluster"),
@@ -150,23 +107,23 @@ fn a_value_is_a_whole_number_and_read_as_decimal() {
 
 #[test]
 fn a_kernel_without_the_setting_is_named() {
-    let machine = Machine::new();
+    let machine = machine();
     fs::remove_dir_all(machine.path("sys/kernel/mm/lru_gen")).expect("fixture");
-    let applied = machine.actuator().apply(&targets(&[("vm/lru_gen/min_ttl_ms", "1000")]));
+    let applied = machine.actuator(false).apply(&targets(&[("vm/lru_gen/min_ttl_ms", "1000")]));
     let Outcome::Refused { why } = outcome(&applied, "vm/lru_gen/min_ttl_ms") else { panic!("{applied:?}") };
     assert!(why.contains("kernel/mm/lru_gen/min_ttl_ms is missing"), "{why}");
 }
 
 #[test]
 fn a_dry_run_says_what_it_would_write() {
-    let machine = Machine::new();
-    let before = machine.all();
+    let machine = machine();
+    let before = all(&machine);
     let mut dry = Actuator::new(&machine.paths, "briskd", true).expect("no journal");
     let applied = dry.apply(&targets(&[("vm/page-cluster", "0"), ("vm/swappiness", "60")]));
     let planned = Outcome::Planned { from: Some("3".to_owned()), to: Some("0".to_owned()) };
     assert_eq!(outcome(&applied, "vm/page-cluster"), planned);
     assert_eq!(outcome(&applied, "vm/swappiness"), Outcome::Unchanged);
-    assert_eq!((machine.all(), machine.journals()), (before, Vec::new()));
+    assert_eq!((all(&machine), machine.journals()), (before, Vec::new()));
 }
 
 proptest! {
@@ -177,9 +134,9 @@ proptest! {
         rounds in prop::collection::vec(prop::collection::btree_map(0..FILES.len(), 0u32..1000, 0..4), 1..5),
         how in 0..3,
     ) {
-        let machine = Machine::new();
-        let before = machine.all();
-        let mut actuator = machine.actuator();
+        let machine = machine();
+        let before = all(&machine);
+        let mut actuator = machine.actuator(false);
         for round in &rounds {
             let wanted = round.iter().map(|(of, number)| {
                 Setting::new(Knob::Vm { setting: VmSetting::ALL[*of] }, number.to_string())
@@ -187,7 +144,7 @@ proptest! {
             let wanted: Vec<Setting> = wanted.collect();
             actuator.apply(&wanted);
             for (of, number) in round {
-                prop_assert_eq!(machine.read(FILES[*of].0), number.to_string());
+                prop_assert_eq!(machine.get(FILES[*of].0), number.to_string());
             }
         }
         match how {
@@ -203,7 +160,7 @@ proptest! {
                 restore_leftovers(&machine.paths).expect("undone");
             }
         }
-        prop_assert_eq!(machine.all(), before);
+        prop_assert_eq!(all(&machine), before);
         prop_assert_eq!(machine.journals(), Vec::<PathBuf>::new());
     }
 }

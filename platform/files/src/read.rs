@@ -14,51 +14,22 @@ pub const TEXT_BYTES_MAX: u64 = 1 << 20;
 /// Why a file was not read.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// It cannot be opened or read.
     #[error("cannot read {}", .path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// Cause.
-        source: io::Error,
-    },
-    /// A directory, device, pipe or socket.
+    Io { path: PathBuf, source: io::Error },
     #[error("{} is {kind}: name a regular file{}", .path.display(), remedy(.kind))]
-    NotRegular {
-        /// What was named.
-        path: PathBuf,
-        /// Such as `a directory`.
-        kind: &'static str,
-    },
-    /// It is larger than the limit.
+    NotRegular { path: PathBuf, kind: &'static str },
     #[error("{} has {}, and at most {} are read of such a file: name another one", .path.display(), size(.size_bytes, .limit_bytes),
         format_bytes(*.limit_bytes))]
     TooLarge {
-        /// The file.
         path: PathBuf,
         /// Its size; `None` where it is unknown.
         size_bytes: Option<u64>,
-        /// The limit.
         limit_bytes: u64,
     },
-    /// Its bytes are not UTF-8.
     #[error("{} is not a text: byte {at} (line {line}) is not UTF-8", .path.display())]
-    NotText {
-        /// The file.
-        path: PathBuf,
-        /// Position of the first wrong byte, the first is 0.
-        at: usize,
-        /// Its line, the first is 1.
-        line: usize,
-    },
-    /// It is packed in a way that is not read.
+    NotText { path: PathBuf, at: usize, line: usize },
     #[error("{} is packed: give what `{by}` unpacks, as in <({by} FILE)", .path.display())]
-    Packed {
-        /// The file.
-        path: PathBuf,
-        /// The program that unpacks it.
-        by: &'static str,
-    },
+    Packed { path: PathBuf, by: &'static str },
 }
 
 impl Error {

@@ -26,9 +26,7 @@ pub use source::read;
 /// Columns of a kind of table.
 #[derive(Debug, Clone, Copy)]
 pub struct Layout {
-    /// Those that it has.
     pub needed: &'static [&'static str],
-    /// Those that it may have.
     pub optional: &'static [&'static str],
 }
 
@@ -46,40 +44,17 @@ impl Layout {
 /// Why a text is no such table. Lines are counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TableError {
-    /// There is no line that could be a heading.
     #[error("it is empty: line 1 is to name the columns {expected}")]
-    Empty {
-        /// The columns of each layout.
-        expected: String,
-    },
-    /// A needed column is missing.
+    Empty { expected: String },
     #[error("line {line} names no column '{missing}': it has {found}; expected are {expected}")]
-    Missing {
-        /// Of the heading.
-        line: u64,
-        /// The first of those that are missing.
-        missing: String,
-        /// The columns of the heading, shortened.
-        found: String,
-        /// The columns of each layout.
-        expected: String,
-    },
-    /// A needed column is there twice.
+    Missing { line: u64, missing: String, found: String, expected: String },
     #[error("line {line} names the column '{column}' twice: remove one")]
-    Twice {
-        /// Of the heading.
-        line: u64,
-        /// The column.
-        column: String,
-    },
-    /// A line that cannot be read.
+    Twice { line: u64, column: String },
     #[error("line {line}{}: {reason}", column.as_ref().map_or_else(String::new, |name| format!(", column {name}")))]
     Line {
-        /// Its number.
         line: u64,
         /// The column; `None` where the line as a whole is wrong.
         column: Option<&'static str>,
-        /// What is wrong.
         reason: String,
     },
 }
@@ -116,7 +91,6 @@ pub struct Table<'t> {
     record: csv::StringRecord,
 }
 
-/// A line of a table.
 #[derive(Debug)]
 pub struct Row<'a> {
     /// Its number, from 1.

@@ -12,9 +12,7 @@ use crate::fields::{self, lines};
 /// Major and minor number of a device, written `179:2`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct DeviceNumber {
-    /// Which driver.
     pub major: u32,
-    /// Which of its devices.
     pub minor: u32,
 }
 

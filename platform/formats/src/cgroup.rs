@@ -17,9 +17,7 @@ use crate::process::BytesMoved;
 pub struct CgroupCpu {
     /// User and system.
     pub usage_us: u64,
-    /// In programs.
     pub user_us: u64,
-    /// In the kernel.
     pub system_us: u64,
 }
 

@@ -21,12 +21,10 @@ pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = Words<'_>> {
 pub(crate) struct Words<'a> {
     /// Number of the line from 1.
     pub(crate) line: usize,
-    /// The unread rest.
     pub(crate) rest: &'a [u8],
 }
 
 impl<'a> Words<'a> {
-    /// The next word, if any.
     pub(crate) fn next_word(&mut self) -> Option<&'a [u8]> {
         let start = self.rest.iter().position(|&byte| !is_blank(byte))?;
         let rest = &self.rest[start..];

@@ -10,14 +10,12 @@ use crate::fields::unescape_octal;
 pub struct FstabSwap {
     /// The first field, without escapes.
     pub spec: Vec<u8>,
-    /// The options.
     pub options: String,
 }
 
 /// A text with an entry, and what is needed to take it out again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FstabAdded {
-    /// The new text.
     pub text: Vec<u8>,
     /// Whether the last line had no end and was given one.
     pub ended_last_line: bool,

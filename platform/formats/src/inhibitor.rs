@@ -7,7 +7,6 @@
 use crate::ParseError;
 use crate::fields::{self, number};
 
-/// An inhibitor lock.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Inhibitor {
     /// What it inhibits: `shutdown`, `sleep`, `idle`, `handle-lid-switch`, ...

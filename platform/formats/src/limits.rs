@@ -9,7 +9,6 @@ use crate::fields;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// None.
     Unlimited,
     /// At most so much, in the limit's unit.
     At(u64),
@@ -33,7 +32,6 @@ pub struct Limits {
     pub locked_memory_bytes: Limit,
     /// Highest real-time priority.
     pub realtime_priority: Limit,
-    /// Open files.
     pub open_files: Limit,
 }
 

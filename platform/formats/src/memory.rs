@@ -49,7 +49,6 @@ pub fn parse_paging(bytes: &[u8]) -> Result<PagingTotals, ParseError> {
 /// Memory of a control group and of those below it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct GroupMemoryStat {
-    /// Anonymous memory.
     pub anon_bytes: u64,
     /// Pages of files, those of tmpfs included.
     pub cached_bytes: u64,
@@ -57,7 +56,6 @@ pub struct GroupMemoryStat {
     pub file_bytes: u64,
     /// Dirty pages of files.
     pub dirty_bytes: u64,
-    /// Being written.
     pub writeback_bytes: u64,
     /// In memory and still in its swap slot.
     pub swap_cached_bytes: u64,

@@ -10,10 +10,8 @@ use crate::DeviceNumber;
 use crate::ParseError;
 use crate::fields::{self, Words, lines};
 
-/// One mount.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mount {
-    /// Number of the mount.
     pub id: u32,
     /// Number of the mount that it lies on.
     pub parent: u32,
@@ -21,7 +19,6 @@ pub struct Mount {
     pub device: DeviceNumber,
     /// The directory of the file system that shows at the mount point: `/` but for bind mounts and subvolumes.
     pub root: PathBuf,
-    /// Where it shows.
     pub mount_point: PathBuf,
     /// Options of this mount: `rw`, `relatime`, ...
     pub options: Vec<String>,

@@ -45,7 +45,6 @@ pub struct AddressRange {
     pub name: OsString,
 }
 
-/// State of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageState {
     /// Never used, or its file content is not mapped.
@@ -56,7 +55,6 @@ pub enum PageState {
     Anonymous,
     /// In a swap area, also while it is in the swap cache.
     Swapped {
-        /// Number of the swap area.
         area: u8,
         /// Slot in the area, in pages from its begin.
         slot: u64,
@@ -163,9 +161,7 @@ pub fn parse_page_states(bytes: &[u8]) -> impl Iterator<Item = PageState> {
 pub struct PageRun {
     /// Virtual page number of the first.
     pub first_page: u64,
-    /// How many.
     pub pages: u64,
-    /// State of the first.
     pub state: PageState,
 }
 

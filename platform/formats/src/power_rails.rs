@@ -14,7 +14,6 @@ pub struct PowerRail {
     pub channel: u32,
     /// The name in the board's plan, such as `VSYS_PWR_DISPLAY`.
     pub name: String,
-    /// The counter.
     pub energy_uj: u64,
 }
 

@@ -12,17 +12,14 @@ pub const SID: u32 = 0x80;
 pub const EXIT: u32 = 0x8000_0000;
 /// Where the head of the connector begins, behind that of netlink.
 const CONNECTOR_AT: usize = 16;
-/// Where the event begins.
 pub const EVENT_AT: usize = CONNECTOR_AT + 20;
 
-/// A message of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessMessage {
     /// A process made a session.
     Sid(u32),
     /// A process runs another program.
     Exec(u32),
-    /// A process ended.
     Exit(u32),
 }
 

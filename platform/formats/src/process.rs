@@ -14,7 +14,6 @@ use crate::fields::{self, Words, lines, split_deleted};
 /// The fields of /proc/PID/stat that brisk uses. Times are in ticks of USER_HZ, of which a second has 100 on every Linux.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessStat {
-    /// Its id.
     pub pid: u32,
     /// Its name: at most 15 bytes of any value, for kernel threads more.
     pub comm: OsString,
@@ -22,7 +21,6 @@ pub struct ProcessStat {
     pub state: char,
     /// The process that started or adopted it; 0 for the first process.
     pub parent: u32,
-    /// Its session.
     pub session: i32,
     /// Its controlling terminal, as a device number; 0 for none.
     pub terminal: i32,

@@ -11,9 +11,7 @@ use crate::fields::{self, Words, lines};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {
-    /// A processor.
     Cpu,
-    /// Storage.
     Io,
     /// Memory: reclaim, refaults, swapping in.
     Memory,

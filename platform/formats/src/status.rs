@@ -19,7 +19,6 @@ pub enum Capability {
     SysNice = 23,
     /// Ask PSI for windows of any length, override limits.
     SysResource = 24,
-    /// Trace.
     Perfmon = 38,
     /// Load BPF programs.
     Bpf = 39,

@@ -9,14 +9,12 @@ use serde::{Deserialize, Serialize};
 use crate::ParseError;
 use crate::fields::{self, lines};
 
-/// One swap area.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Swap {
     /// Device node or file.
     pub path: PathBuf,
     /// `partition` (any block device) or `file`.
     pub kind: String,
-    /// Its size.
     pub size_bytes: u64,
     /// What of it holds pages.
     pub used_bytes: u64,

@@ -3,13 +3,10 @@
 /// What became of a whole block device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BlockChange {
-    /// It is there.
     Came(String),
-    /// It is gone.
     Gone(String),
     /// It changed: another medium, another file behind a loop device, read-only by now.
     Changed(String),
-    /// Changes were lost.
     Unknown,
 }
 

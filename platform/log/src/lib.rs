@@ -32,7 +32,6 @@ pub enum Level {
     Warning = 4,
     /// Normal, and worth knowing: an app was ended.
     Notice = 5,
-    /// What is done.
     Info = 6,
 }
 

@@ -20,9 +20,7 @@ pub struct Activity {
     pub at_ns: u64,
     /// Known live threads. A process that was in the group before the trace began becomes known by its first event.
     pub threads: usize,
-    /// Running threads.
     pub running: usize,
-    /// Runnable threads.
     pub runnable: usize,
     /// Threads that wait for the completion of a request at the block layer (`in_iowait`).
     pub waiting_for_io: usize,

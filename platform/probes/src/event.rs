@@ -3,15 +3,12 @@
 /// One event of a watched thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// CLOCK_MONOTONIC.
     pub at_ns: u64,
     /// The thread (kernel's pid, in the first pid namespace) that the event is about.
     pub tid: u32,
-    /// What happened.
     pub kind: Kind,
 }
 
-/// Kind of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// A new thread; it may be the first of a new process. It is runnable only when [`Kind::Runnable`] says so.
@@ -19,7 +16,6 @@ pub enum Kind {
     /// Also the first thread of a process that came into the group from another; its further threads appear with their
     /// first event.
     Born {
-        /// Its process.
         pid: u32,
         /// The thread that made it.
         parent_tid: u32,
@@ -33,13 +29,10 @@ pub enum Kind {
     Died,
     /// It became runnable: woken, or preempted. May be reported twice.
     Runnable,
-    /// It started to run.
     Running,
     /// It stopped running, to wait.
     Waiting(Wait),
-    /// It began direct reclaim.
     ReclaimBegan,
-    /// It ended direct reclaim.
     ReclaimEnded,
     /// It sent bytes to, or requested a connection with, another machine or socket over IP.
     Network(Connection),
@@ -81,16 +74,13 @@ pub enum Connection {
         /// Kernel's identity of the socket, opaque.
         socket: u64,
     },
-    /// Bytes were sent.
     Sent {
         /// Kernel's identity of the socket, opaque.
         socket: u64,
-        /// How many.
         bytes: u64,
         /// Whether the other end is this machine; unknown, hence false, for UDP without a connection.
         loopback: bool,
     },
-    /// Bytes were received.
     Received {
         /// Kernel's identity of the socket, opaque.
         socket: u64,
@@ -99,18 +89,15 @@ pub enum Connection {
     },
 }
 
-/// Operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// Reads a file, or a file system's own blocks.
     Read,
     /// Reads a page back from swap.
     SwapIn,
-    /// Writes.
     Write,
     /// Writes a page to swap.
     SwapOut,
-    /// Flush.
     Flush,
     /// Discard or write of zeroes.
     Discard,
@@ -123,9 +110,7 @@ pub struct Request {
     pub device: u32,
     /// First sector of 512 bytes, counted on the whole disk. A flush has none: 0.
     pub sector: u64,
-    /// Length.
     pub bytes: u32,
-    /// What it does.
     pub operation: Operation,
     /// A synchronous write (REQ_SYNC), as opposed to writeback. Reads may lack the flag.
     pub sync: bool,
@@ -142,7 +127,6 @@ pub struct Inode {
     /// Device number of its file system, as the kernel encodes it ([`major_minor`]); as in mountinfo, and on btrfs not as
     /// in stat.
     pub device: u32,
-    /// Inode number.
     pub number: u64,
 }
 

@@ -137,7 +137,6 @@ impl Programs {
         self.program(name).load(tracepoint, btf)
     }
 
-    /// Attaches the programs.
     pub(crate) fn attach(&mut self) -> Result<(), Error> {
         for name in self.loaded.clone() {
             self.program(name).attach().map_err(|error| Error::SetUp(error.into()))?;
@@ -169,7 +168,6 @@ impl Programs {
         sum
     }
 
-    /// Detaches all programs.
     pub(crate) fn detach(&mut self) {
         for name in std::mem::take(&mut self.loaded) {
             // Fails only for a program that is not loaded.
@@ -183,7 +181,6 @@ impl Programs {
 pub(crate) struct Statistics {
     /// How often they ran; zero while the kernel does not count (kernel.bpf_stats_enabled).
     pub(crate) runs: u64,
-    /// How long, in ns.
     pub(crate) run_ns: u64,
     /// Number of runs skipped because the program was already running on that processor.
     pub(crate) missed: u64,

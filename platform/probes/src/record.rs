@@ -2,25 +2,53 @@
 
 use crate::event::{Connection, Event, Inode, Kind, Operation, Request, Wait};
 
-/// One record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Record {
-    /// An event.
     Event(Event),
     /// An event that happened unseen at an earlier time.
     Late(Event),
     /// A new thread, with the name it inherits.
-    Born { at_ns: u64, tid: u32, pid: u32, parent_tid: u32, name: Vec<u8> },
+    Born {
+        at_ns: u64,
+        tid: u32,
+        pid: u32,
+        parent_tid: u32,
+        name: Vec<u8>,
+    },
     /// An existing process moved into the group.
-    MovedIn { at_ns: u64, tid: u32, pid: u32, parent_tid: u32, name: Vec<u8>, running: bool },
+    MovedIn {
+        at_ns: u64,
+        tid: u32,
+        pid: u32,
+        parent_tid: u32,
+        name: Vec<u8>,
+        running: bool,
+    },
     /// A process, or one of its threads, moved to an unwatched group; it may have been in one before.
-    MovedOut { at_ns: u64, tid: u32, pid: u32, whole: bool },
+    MovedOut {
+        at_ns: u64,
+        tid: u32,
+        pid: u32,
+        whole: bool,
+    },
     /// A new program; the thread had the id `old_tid` before.
-    Exec { at_ns: u64, tid: u32, old_tid: u32, name: Vec<u8> },
+    Exec {
+        at_ns: u64,
+        tid: u32,
+        old_tid: u32,
+        name: Vec<u8>,
+    },
     /// A thread changed its name.
-    Renamed { tid: u32, name: Vec<u8> },
+    Renamed {
+        tid: u32,
+        name: Vec<u8>,
+    },
     /// The name of a file or directory in its directory.
-    FileName { inode: Inode, parent: u64, name: Vec<u8> },
+    FileName {
+        inode: Inode,
+        parent: u64,
+        name: Vec<u8>,
+    },
 }
 
 /// Reads fields of a record in order, in native byte order.

@@ -39,7 +39,6 @@ pub enum SwapWhat {
         is_out: bool,
         /// The first slot.
         place: SwapPlace,
-        /// How many.
         pages: u32,
         /// Id of the memory group that is charged for them: the inode number of its directory. `None` when they are charged to none.
         group: Option<u64>,
@@ -51,23 +50,18 @@ pub enum SwapWhat {
     },
     /// A process used a page that is not mapped: swapped, in the swap cache, of a file, or new. Faults of all areas are reported.
     Fault {
-        /// Virtual page number.
         page: u64,
         /// Id of the memory group of the process.
         group: Option<u64>,
     },
 }
 
-/// An event of a swap area.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SwapEvent {
-    /// CLOCK_MONOTONIC.
     pub at_ns: u64,
     /// The thread that submitted the request or faulted; of a write, any thread that reclaims.
     pub tid: u32,
-    /// Its process.
     pub pid: u32,
-    /// What happened.
     pub what: SwapWhat,
 }
 

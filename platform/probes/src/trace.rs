@@ -20,7 +20,6 @@ use crate::record::parse;
 const SMALLEST_RING_BYTES: u32 = 64 << 10;
 const LARGEST_RING_BYTES: u32 = 512 << 20;
 
-/// Options of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// Size of the buffer between kernel and reader; rounded to a power of two. An event takes 24 to 72 bytes.
@@ -43,7 +42,6 @@ impl Default for Options {
 /// Result of a trace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recording {
-    /// In order of time.
     pub events: Vec<Event>,
     /// Paths of the files in requests, from the root of their file system, which may be mounted anywhere (mountinfo
     /// knows [`Inode::device`]). A file without a name, or deeper than 32 directories, has none.
@@ -57,11 +55,9 @@ pub struct Recording {
     pub mended: u64,
     /// What this kernel does not show, with reasons.
     pub missing: Vec<String>,
-    /// Cost of the trace.
     pub cost: Cost,
 }
 
-/// What a trace cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cost {
     /// CPU time of the readers of events, in ns.
@@ -76,7 +72,6 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// All that is known, in ns.
     #[must_use]
     pub fn total_ns(&self) -> u64 {
         self.reader_ns + self.programs_ns.unwrap_or(0)

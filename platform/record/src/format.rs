@@ -1,6 +1,5 @@
 //! What a record begins with.
 
-/// Version of the format.
 pub(crate) const FORMAT: u32 = 1;
 
 /// What a record begins with, before its version.

@@ -17,7 +17,6 @@ use crate::frame::{self, Kind};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Session {
-    /// Version of brisk.
     pub brisk_version: String,
     /// Release of the kernel, as `uname -r` prints it.
     pub kernel_release: String,
@@ -37,7 +36,6 @@ pub struct Session {
 pub struct End {
     /// Time, by the wall clock.
     pub ended_unix_ms: u64,
-    /// Samples taken.
     pub samples: u64,
     /// Samples that were left out as the machine was too busy to take them in time.
     pub missed_samples: u64,
@@ -61,9 +59,7 @@ pub struct Configuration {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Scene {
-    /// Devices that are managed.
     pub devices: Vec<Device>,
-    /// Apps that run.
     pub apps: Vec<App>,
 }
 
@@ -74,7 +70,6 @@ pub struct Scene {
 pub struct Decided {
     /// Time, CLOCK_MONOTONIC.
     pub at_ns: u64,
-    /// Time, by the wall clock.
     pub wall_unix_ms: u64,
     /// Every requested level, with what became of it.
     pub settings: Vec<SettingState>,
@@ -93,9 +88,7 @@ pub struct Decided {
 pub enum Item {
     /// A session begins, or goes on in this file.
     Session(Session),
-    /// A sample.
     Snapshot(Box<Snapshot>),
-    /// The session ends.
     End(End),
     /// Something happened, before the snapshot that follows.
     Event(Event),
@@ -107,7 +100,6 @@ pub enum Item {
     Decided(Decided),
 }
 
-/// A frame of JSON.
 pub(crate) fn json_frame<T: Serialize>(kind: Kind, value: &T) -> crate::error::Result<Vec<u8>> {
     let payload = serde_json::to_vec(value).expect("numbers and strings have a form in JSON");
     frame::encode(kind as u8, &payload)

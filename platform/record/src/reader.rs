@@ -19,7 +19,6 @@ use crate::later::{self, Later};
 pub struct Lost {
     /// Frames that are damaged: each may have been several.
     pub damaged_frames: u64,
-    /// Their bytes.
     pub damaged_bytes: u64,
     /// Samples that are whole, but differ from one that is lost.
     pub orphaned_samples: u64,

@@ -25,7 +25,6 @@ const BLOCK_BYTES: u64 = 1 << 16;
 /// What a writer has written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Samples.
     pub samples: u64,
     /// Bytes of this session, in all its files.
     pub bytes: u64,
@@ -40,7 +39,6 @@ pub struct Written {
 pub struct Writer {
     path: PathBuf,
     file: File,
-    /// Length of what is whole.
     length_bytes: u64,
     size_bytes_max: Option<u64>,
     session: Session,
@@ -161,7 +159,6 @@ impl Writer {
         Ok(self.written)
     }
 
-    /// What was written so far.
     #[must_use]
     pub fn written(&self) -> Written {
         self.written

@@ -15,7 +15,6 @@ pub struct Mmc {
     pub kind: Option<String>,
     /// Product name of the card.
     pub name: Option<String>,
-    /// Number of its maker.
     pub manufacturer_id: Option<u32>,
     /// Wear of the cells of type A (SLC) and type B (MLC or more); eMMC from 5.0 on.
     pub life_time: Option<(WearTenths, WearTenths)>,
@@ -23,20 +22,15 @@ pub struct Mmc {
     pub pre_eol: Option<u32>,
 }
 
-/// A partition of a disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Partition {
     /// Kernel name, such as `mmcblk0p2`.
     pub name: String,
-    /// Its number on the disk.
     pub number: u32,
-    /// Where it begins.
     pub start_bytes: u64,
-    /// Its size.
     pub size_bytes: u64,
 }
 
-/// A whole block device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockDevice {
     /// Kernel name, such as `mmcblk0`; `!` stands where the path below /dev has `/`.
@@ -57,12 +51,10 @@ pub struct BlockDevice {
     pub holders: Vec<String>,
     /// Devices that this one is built on.
     pub slaves: Vec<String>,
-    /// Its partitions.
     pub partitions: Vec<Partition>,
 }
 
 impl BlockDevice {
-    /// Its node below /dev.
     #[must_use]
     pub fn node(&self) -> PathBuf {
         device_node(&self.name)
@@ -80,7 +72,6 @@ impl Partition {
 /// What stands behind a device number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Located {
-    /// The whole disk.
     pub disk: BlockDevice,
     /// Its partition, when the number is a partition's.
     pub partition: Option<Partition>,

@@ -16,7 +16,6 @@ use crate::machine::Sense;
 pub struct CgroupV1 {
     /// Controllers that it holds; empty for a named hierarchy.
     pub controllers: Vec<String>,
-    /// Where it is mounted.
     pub mount_point: PathBuf,
 }
 
@@ -25,7 +24,6 @@ pub struct CgroupV1 {
 pub struct CgroupV2 {
     /// Controllers that it holds: those that no hierarchy of the first version has.
     pub controllers: Vec<String>,
-    /// Where it is mounted.
     pub mount_point: PathBuf,
     /// Files of its first group below the root, sorted, such as `cgroup.freeze`, `cgroup.kill` and `io.pressure`; the
     /// root itself has not all of them. `None` when there is no group yet.

@@ -10,7 +10,6 @@ use brisk_formats::{DalvikHeap, parse_dalvik_heap};
 use crate::error::{Absent as _, Error, Result};
 use crate::machine::Sense;
 
-/// The program.
 const GETPROP: &str = "/system/bin/getprop";
 
 impl Sense {

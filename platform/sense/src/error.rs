@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use brisk_formats::ParseError;
 use thiserror::Error;
 
-/// Result of a reader.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why a source of the kernel could not be read.
@@ -14,46 +13,19 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     /// There is no such file: no /proc or /sys here, a kernel without the feature, or no such device.
     #[error("{} does not exist: {}", .path.display(), missing_remedy(.path))]
-    Missing {
-        /// Its path.
-        path: PathBuf,
-    },
-    /// The file is there, and the kernel refuses to show it.
+    Missing { path: PathBuf },
     #[error("no permission to read {}: run brisk as root, in a container with more rights (--privileged)", .path.display())]
-    Denied {
-        /// Its path.
-        path: PathBuf,
-    },
-    /// Any other failure of reading.
+    Denied { path: PathBuf },
     #[error("cannot read {}", .path.display())]
-    Read {
-        /// Its path.
-        path: PathBuf,
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// The kernel, or a filter of system calls, does not let this process make a call.
+    Read { path: PathBuf, source: io::Error },
     #[error(
         "{call} is not permitted: run brisk as root; a service has to allow it too (SystemCallFilter=, CapabilityBoundingSet=)"
     )]
-    NotPermitted {
-        /// The system call.
-        call: &'static str,
-    },
-    /// The text is not what kernels up to 6.18 write there.
+    NotPermitted { call: &'static str },
     #[error("cannot understand {}: please report it with the text of that file", .path.display())]
-    Parse {
-        /// The file.
-        path: PathBuf,
-        /// Where in the file.
-        source: ParseError,
-    },
-    /// A device name that cannot be one.
+    Parse { path: PathBuf, source: ParseError },
     #[error("'{name}' is not the name of a block device: give the name as in /sys/block, such as mmcblk0")]
-    Name {
-        /// What was given.
-        name: String,
-    },
+    Name { name: String },
 }
 
 impl Error {

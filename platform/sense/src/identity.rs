@@ -40,7 +40,6 @@ pub struct Identity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Medium {
-    /// Flash.
     Flash,
     /// A disk of a virtual machine: whatever the host has. It neither spins down nor has a head to move here.
     Virtual,

@@ -32,7 +32,6 @@ impl Kept {
         }
     }
 
-    /// What it says now, parsed.
     pub(crate) fn parse<T>(&mut self, parser: impl FnOnce(&[u8]) -> std::result::Result<T, ParseError>) -> Result<T> {
         let length = self.fill().map_err(|source| Error::reading(self.path.clone(), source))?;
         parser(&self.buffer[..length]).map_err(|source| Error::Parse { path: self.path.clone(), source })

@@ -20,7 +20,6 @@ pub struct Sense {
 }
 
 impl Default for Sense {
-    /// This machine.
     fn default() -> Self {
         Self::new("/")
     }

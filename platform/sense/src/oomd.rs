@@ -9,9 +9,7 @@ use crate::machine::Sense;
 /// A preference for when a unit is ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OomdPreference {
-    /// After others.
     Avoid,
-    /// Never.
     Omit,
 }
 

@@ -29,7 +29,6 @@ pub struct ProcessPages {
     pub ranges: Vec<AddressRange>,
     /// Its pages that are in memory or swap, ascending.
     pub runs: Vec<PageRun>,
-    /// Size of a page.
     pub page_bytes: u64,
 }
 

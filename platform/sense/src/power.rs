@@ -17,11 +17,9 @@ pub struct PowerSupply {
     pub kind: String,
     /// `Charging`, `Discharging`, `Full`, ...
     pub status: Option<String>,
-    /// Charge.
     pub capacity_percent: Option<u32>,
     /// Current; whether discharge is below zero differs between drivers.
     pub current_now_ua: Option<i64>,
-    /// Voltage.
     pub voltage_now_uv: Option<i64>,
     /// Power, from drivers that measure it.
     pub power_now_uw: Option<i64>,

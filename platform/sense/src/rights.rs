@@ -14,9 +14,7 @@ use crate::Sense;
 pub struct MissingRights {
     /// The step, as the subject of a sentence: `the lab`.
     pub purpose: &'static str,
-    /// What it lacks.
     pub lacking: Vec<Capability>,
-    /// Whether the process is user 0 nevertheless, as in a container.
     pub is_root: bool,
 }
 

@@ -38,7 +38,6 @@ use source::{Failing, Source};
 /// So many devices are asked one by one; of more the file of all is read.
 const ASKED_ONE_BY_ONE: usize = 16;
 
-/// What a sampler samples.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SampleChoice {
     /// Kernel names of disks or partitions; none: every whole disk that has ever completed a request.

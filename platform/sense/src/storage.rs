@@ -54,12 +54,10 @@ impl Stack {
     }
 }
 
-/// A use of a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Use {
     /// A file system on it is mounted.
     Mounted {
-        /// Where.
         at: PathBuf,
         /// Whether it cannot be written there.
         read_only: bool,
@@ -70,7 +68,6 @@ pub enum Use {
     Swap(PathBuf),
     /// Another device is built on it.
     Under {
-        /// Its name.
         device: String,
         /// What the device mapper calls it.
         volume: Option<String>,
@@ -207,7 +204,6 @@ impl Storage {
         self
     }
 
-    /// All whole block devices.
     #[must_use]
     pub fn devices(&self) -> &[BlockDevice] {
         &self.devices

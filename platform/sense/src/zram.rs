@@ -7,10 +7,8 @@ use crate::block::checked_name;
 use crate::error::Result;
 use crate::machine::Sense;
 
-/// One zram device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Zram {
-    /// Kernel name.
     pub name: String,
     /// Size that it shows; 0 when it is not set up.
     pub disk_bytes: u64,
@@ -18,7 +16,6 @@ pub struct Zram {
     pub original_bytes: u64,
     /// The same after compression.
     pub compressed_bytes: u64,
-    /// Memory that it takes.
     pub memory_bytes: u64,
     /// Device to which it writes pages back; `None` when it has none or the kernel cannot.
     pub backing_device: Option<String>,

@@ -18,7 +18,6 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap};
 
 const PAGE: usize = 4096;
 const PAGES: usize = 256;
-/// Names the file to map.
 const FILE: &str = "BRISK_SENSE_TEST_MAPS";
 
 #[test]

@@ -642,47 +642,7 @@ static int open_asked(int dir, const char *path, int flags, mode_t mode)
 	return fd;
 }
 
-#define MODE_OF(flags, last, mode)                                               \
-	do {                                                                     \
-		if (((flags) & O_CREAT) || ((flags) & O_TMPFILE) == O_TMPFILE) { \
-			va_list list;                                            \
-			va_start(list, last);                                    \
-			(mode) = (mode_t)va_arg(list, int);                      \
-			va_end(list);                                            \
-		}                                                                \
-	} while (0)
-
-SEEN int open(const char *path, int flags, ...)
-{
-	mode_t mode = 0;
-
-	MODE_OF(flags, flags, mode);
-	return open_asked(AT_FDCWD, path, flags, mode);
-}
-
-SEEN int open64(const char *path, int flags, ...)
-{
-	mode_t mode = 0;
-
-	MODE_OF(flags, flags, mode);
-	return open_asked(AT_FDCWD, path, flags | O_LARGEFILE, mode);
-}
-
-SEEN int openat(int dir, const char *path, int flags, ...)
-{
-	mode_t mode = 0;
-
-	MODE_OF(flags, flags, mode);
-	return open_asked(dir, path, flags, mode);
-}
-
-SEEN int openat64(int dir, const char *path, int flags, ...)
-{
-	mode_t mode = 0;
-
-	MODE_OF(flags, flags, mode);
-	return open_asked(dir, path, flags | O_LARGEFILE, mode);
-}
+#include "opens.h"
 
 /* Fills in what the rules say of a name that a file is about to get: the directory's path by the kernel, and the last name. */
 static void judge_name(int dir, const char *path, struct file *file)

@@ -11,7 +11,6 @@ use crate::policy::Class;
 pub struct Advice {
     /// The file; of a database its main file.
     pub path: String,
-    /// Requests to sync.
     pub syncs: u64,
     /// Time that the app's threads waited in them, in us.
     pub waited_us: u64,

@@ -31,7 +31,6 @@ const OF_THE_SYSTEM: &str = "/usr/lib/brisk";
 #[derive(Debug, thiserror::Error)]
 #[error("no directory for the library can be used: {}", .tried.join("; "))]
 pub struct NoPlace {
-    /// Each directory that was tried, and why it cannot be used.
     tried: Vec<String>,
 }
 

@@ -46,7 +46,6 @@ pub use rules::{Rule, Rules};
 pub const SECONDS: u32 = 5;
 /// The longest bound that a policy may have, in s.
 pub const SECONDS_MAX: u32 = 300;
-/// Most rules of one policy.
 pub const RULES_MAX: usize = 100;
 
 /// Longest form of all rules in the environment, in bytes.

@@ -11,7 +11,6 @@ use brisk_sync::policy::{Class, Homes, Policy};
 /// A directory with the libraries, the program, a loosened directory and one that is not.
 struct Place {
     dir: tempfile::TempDir,
-    /// Where the files are.
     files: PathBuf,
 }
 

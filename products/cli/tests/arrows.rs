@@ -136,8 +136,8 @@ const RULES: &[Rule] = &[
     },
     Rule {
         folder: "measure/swap",
-        brisk: &["brisk-files", "brisk-flash"],
-        others: Some(&["rand", "rand_chacha", "serde", "thiserror"]),
+        brisk: &["brisk-core", "brisk-files", "brisk-flash"],
+        others: Some(&["serde", "thiserror"]),
     },
     Rule {
         folder: "measure/swap-io",

@@ -20,7 +20,7 @@ use brisk_profile::workload::{Action, Stream};
 use brisk_requires::{Capability, skip};
 use brisk_results::Pattern;
 use brisk_sense::{SampleChoice, Sampler, Sense};
-use brisk_smartstorage::model::{Cell, MODEL_VERSION, Origin, Workload};
+use brisk_smartstorage::model::{Cell, MODEL_VERSION, Workload};
 use brisk_smartstorage::pattern::Window;
 use brisk_smartstorage::{Config, Engine as _, Model, Setting, Smartstorage, State};
 use lab_guard::{Guard, eventually, knob};
@@ -212,7 +212,6 @@ fn the_engine_follows_a_device_at_work() {
         version: MODEL_VERSION,
         device: "galaxy-s5-emmc".to_owned(),
         kind: "emmc".to_owned(),
-        origin: Origin::Measured,
         meter: "test".to_owned(),
         own,
         workloads: vec![of_reads, of_writes],

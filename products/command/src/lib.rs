@@ -56,14 +56,6 @@ fn written(out: &mut dyn Write, text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Prints one JSON document.
-///
-/// # Errors
-/// When standard output cannot be written.
-pub fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
-    print_exactly(&format!("{}\n", serde_json::to_string_pretty(value).context("cannot write JSON")?))
-}
-
 /// Columns of the terminal; `None` when standard output is none.
 #[must_use]
 pub fn terminal_width() -> Option<u16> {

@@ -29,7 +29,6 @@ pub struct Options {
 
 /// When texts have colour.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
-#[expect(missing_docs, reason = "the names say it, and a comment would show in the help")]
 pub enum When {
     #[default]
     Auto,

@@ -9,7 +9,7 @@ use brisk_core::event::{Event, EventKind};
 use brisk_core::snapshot::{DiskTotals, IoTotals, Snapshot};
 use brisk_daemon::replay::{Replay, Replayed};
 use brisk_record::{Configuration, Item, Scene, Session};
-use brisk_smartstorage::model::{Cell, MODEL_VERSION, Origin, Workload};
+use brisk_smartstorage::model::{Cell, MODEL_VERSION, Workload};
 use brisk_smartstorage::pattern::Pattern;
 use brisk_smartstorage::{Model, Setting};
 use proptest::prelude::*;
@@ -79,7 +79,6 @@ fn storage_profile() -> String {
         version: MODEL_VERSION,
         device: MODEL.to_owned(),
         kind: "emmc".to_owned(),
-        origin: Origin::Measured,
         meter: "a test".to_owned(),
         own: settings[0].clone(),
         workloads: vec![workload("mixed", 200.0, 60.0), workload("reading", 5000.0, 0.0)],

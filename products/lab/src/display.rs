@@ -36,7 +36,6 @@ pub(crate) fn of_phone(options: &Options) -> anyhow::Result<Display> {
     watched(server.context("cannot make the phone's screen")?)
 }
 
-/// Opens it.
 pub(crate) fn open(options: &Options) -> anyhow::Result<Display> {
     if options.no_screen {
         return Ok(Display { screen: None, environment: Vec::new(), _server: None });
@@ -94,7 +93,6 @@ impl Display {
         self.screen.is_none()
     }
 
-    /// The screen itself.
     pub(crate) fn screen(&mut self) -> Option<&mut dyn Screen> {
         match &mut self.screen {
             Some(screen) => Some(screen.as_mut()),
@@ -132,7 +130,6 @@ impl Display {
         plan
     }
 
-    /// For the report.
     pub(crate) fn facts(&self) -> ScreenFacts {
         match &self.screen {
             Some(screen) => ScreenFacts {

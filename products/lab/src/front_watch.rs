@@ -23,7 +23,6 @@ const AGAIN: Duration = Duration::from_secs(10);
 const LONG: Duration = Duration::from_secs(3600);
 /// A desktop may move an app to its group after it has a window: the daemon is told of one that it does not know so often,
 const UNKNOWN_TRIES: u32 = 5;
-/// with this time between.
 const UNKNOWN_AGAIN: Duration = Duration::from_secs(2);
 
 /// What has the active window.
@@ -32,18 +31,18 @@ enum InFront {
     /// An app, by the process of its window.
     Pid(u32),
     /// An app, by the app id of this window. Each window is told: it may be of an app that began since the last one.
-    Window { id: u64, app_id: String },
-    /// No app.
+    Window {
+        id: u64,
+        app_id: String,
+    },
     Nothing,
 }
 
-/// The display.
 enum Active {
     X11(Box<ActiveWindow>),
     Wayland(Box<ActiveToplevel>),
 }
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let socket = brisk_daemon::run_dir(args.run_dir.clone()).join(SOCKET);
     let mut active = Active::connect(args.display.as_deref())?;

@@ -18,7 +18,6 @@ const TEXT_BYTES_MAX: u64 = 256 << 20;
 /// Runs of an app in the dissertation.
 const RUNS: u64 = 11;
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     args.outputs.check(&args.traces)?;
     let table = read(&args.traces)?;
@@ -78,7 +77,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A number and its noun.
 fn counted(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
@@ -91,7 +89,6 @@ fn named(names: &[&str]) -> String {
     if more == 0 { shown } else { format!("{shown} and {more} more") }
 }
 
-/// Reads a table.
 fn read(file: &Path) -> anyhow::Result<Table> {
     tables::read(file, "a table of memory over time", TEXT_BYTES_MAX, &Table::LAYOUTS, Table::parse)
 }

@@ -21,7 +21,6 @@ mod hunt;
 mod measure;
 mod test;
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let here = std::env::current_dir().context("cannot tell where this is")?;
     let target = std::env::var_os("CARGO_TARGET_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);

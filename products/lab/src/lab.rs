@@ -17,7 +17,6 @@ use brisk_flash::Preset;
 use brisk_lab::{Backend, FaultOrder, Lab, NewDevice};
 use serde_json::json;
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let run_dir = brisk_daemon::run_dir(args.run_dir.clone());
     let lab = Lab::new(&run_dir);

@@ -20,7 +20,6 @@ use crate::display::{self, Display};
 use crate::launch::{begin, few_runs, place, settings};
 use crate::on_phone::{self, Between, Brought};
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.list {
         return list(args);

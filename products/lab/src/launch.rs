@@ -45,7 +45,6 @@ pub(crate) fn settings(watching: &Watching, drop_caches: bool) -> Settings {
     }
 }
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(file) = &args.save_reads {
         output::check("--save-reads", file)?;

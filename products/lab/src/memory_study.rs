@@ -38,7 +38,6 @@ const LIMIT_MIN_BYTES: u64 = 1 << 20;
 /// The refusal of the part that needs swap.
 const WITHOUT_SETS: &str = "the part sets is not possible (name the other parts in --parts)";
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let parts: Vec<MemoryPart> =
         MemoryPart::ALL.into_iter().filter(|part| args.parts.iter().any(|name| part_of(*name) == *part)).collect();
@@ -306,7 +305,6 @@ impl<'a> Study<'a> {
         Ok(())
     }
 
-    /// Does one part.
     fn part(&mut self, bed: &mut Bed<'_>, part: MemoryPart, swap: &str) -> anyhow::Result<()> {
         let (args, begin) = (self.args, Instant::now());
         match part {

@@ -67,7 +67,6 @@ pub(crate) fn bring(choice: &Choice, session: &Session, apps: &[&brisk_phone::Ap
 pub(crate) struct Wanted<'a> {
     /// Preset of its flash, or a file.
     pub(crate) preset: &'a str,
-    /// Size of its flash.
     pub(crate) size_bytes: u64,
     /// Absent: as the lab chooses.
     pub(crate) scheduler: Option<&'a str>,
@@ -79,9 +78,7 @@ pub(crate) struct Wanted<'a> {
 
 /// What bringing up a phone came to.
 pub(crate) enum Brought {
-    /// It stands.
     Up(Box<Phone>),
-    /// The person stopped it.
     Stopped,
 }
 
@@ -161,13 +158,11 @@ pub(crate) fn app(phone: &Phone, known: &brisk_phone::App, command: &[OsString],
 pub(crate) trait AtOne {
     /// Before a launch of the setup with that place.
     fn before(&mut self, setup: usize) -> brisk_phone::Result<()>;
-    /// After it.
     fn after(&mut self) -> brisk_phone::Result<()>;
 }
 
 /// Between two launches or repetitions: on a phone, nothing of the one before is at work in the next.
 pub(crate) struct Between<'a> {
-    /// Where.
     pub(crate) phone: Option<&'a Phone>,
     /// What the user's home is to be again after each.
     pub(crate) home: Option<Home>,

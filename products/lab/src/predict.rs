@@ -14,7 +14,6 @@ use brisk_results::{Document, PredictionReport, PredictionTrace, PredictionWay};
 
 use crate::{swap, usage_trace};
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
         Command::Eval(args) => eval(args),

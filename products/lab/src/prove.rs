@@ -38,7 +38,6 @@ const FEW_APPS: [&str; 4] = ["xterm", "galculator", "mousepad", "evince"];
 /// Share of the time that launches take; the rest is for readers and writers.
 const LAUNCHES_SHARE: f64 = 0.75;
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let input = input::check(args, &Sense::default())?;
     let spec = bed::writer(&args.writing)?;
@@ -142,7 +141,6 @@ fn changed_externally(changes: &changes::Changes) -> Option<Warning> {
 struct SetUp {
     /// Text of its configuration.
     config: String,
-    /// How it is started.
     command: Vec<OsString>,
 }
 

@@ -25,7 +25,6 @@ use crate::other_daemons;
 /// The apps by default: done within five minutes.
 const FEW_APPS: [&str; 4] = ["galculator", "mousepad", "evince", "gnumeric"];
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
         Command::Run(args) => run_suite(args),

@@ -37,7 +37,6 @@ const MAP_ROWS: u32 = 48;
 /// What is read and written within this time counts as concurrent.
 const CONCURRENT_US: u64 = 100_000;
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
         Command::Setup(_) | Command::Start(_) | Command::Undo(_) => {

@@ -8,7 +8,6 @@ use brisk_memory::day::UsageTrace;
 /// Largest text of a trace.
 pub(crate) const TEXT_BYTES_MAX: u64 = 1 << 30;
 
-/// Reads a trace.
 pub(crate) fn read(file: &Path) -> anyhow::Result<UsageTrace> {
     tables::read(file, "a usage trace", TEXT_BYTES_MAX, &[UsageTrace::LAYOUT], UsageTrace::parse)
 }

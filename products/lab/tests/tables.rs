@@ -49,7 +49,6 @@ fn cases() -> [Case; 3] {
     ]
 }
 
-/// A table in another form.
 fn form(table: &str, separator: &str, cell: impl Fn(&str) -> String, end: &str) -> String {
     table.lines().map(|line| line.split(',').map(&cell).collect::<Vec<_>>().join(separator) + end).collect()
 }

@@ -5,32 +5,16 @@ use proptest::prelude::*;
 use super::arx::Order;
 use super::cross_validation::{TRACE_SAMPLES, TRACES, cross_validate};
 use super::threshold::threshold_bytes;
+use brisk_core::random::Random;
+
 use super::*;
 
 const SECOND_NS: u64 = 1_000_000_000;
 const MB: f64 = 1e6;
 const MODES: [Mode; 2] = [Mode::Adaptive, Mode::Paper];
 
-/// Pseudo-random numbers of a test, from 0 to 1 (splitmix64).
-struct Noise(u64);
-
-impl Noise {
-    fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    /// About normal, with variance 1.
-    fn normal(&mut self) -> f64 {
-        (0..12).map(|_| self.next()).sum::<f64>() - 6.0
-    }
-}
-
 /// A launch as in figure 5.5: it climbs for ten seconds, then stands at a level of its own, and wavers.
-fn launch_curve(noise: &mut Noise) -> Vec<f64> {
+fn launch_curve(noise: &mut Random) -> Vec<f64> {
     let (level, slow, mut waver) = (150.0 + 10.0 * noise.normal(), 2.5 + 0.3 * noise.normal(), 0.0);
     let second = |t: usize| {
         waver = 0.7 * waver + 4.0 * noise.normal();
@@ -41,7 +25,7 @@ fn launch_curve(noise: &mut Noise) -> Vec<f64> {
 
 /// Eleven traces: the first is an earlier run, and the others follow it and themselves with known coefficients.
 fn family(seed: u64) -> Vec<Vec<f64>> {
-    let mut noise = Noise(seed);
+    let mut noise = Random(seed);
     let earlier = launch_curve(&mut noise);
     let mut traces = vec![earlier.clone()];
     for _ in 1..TRACES {
@@ -223,13 +207,13 @@ fn a_margin_below_what_earlier_runs_reached_is_not_below_the_need() {
 fn the_share_of_misses_is_what_was_asked_for() {
     // Needs that jump by up to a half at random moments, of which earlier runs say nothing.
     for seed in 0..6 {
-        let (mut heap, mut noise, mut missed, mut count) = (Heap::new(Mode::Adaptive), Noise(seed), 0, 0);
+        let (mut heap, mut noise, mut missed, mut count) = (Heap::new(Mode::Adaptive), Random(seed), 0, 0);
         let share = [0.0, 0.002, 0.01, 0.03, 0.1, 0.3][seed as usize];
         for nth in 0..60u64 {
             let mut need = 100u64 << 20;
             let mut jump = |_| {
-                if noise.next() < share {
-                    need = ((100 << 20) as f64 * (1.0 + noise.next() / 2.0)) as u64;
+                if noise.unit() < share {
+                    need = ((100 << 20) as f64 * (1.0 + noise.unit() / 2.0)) as u64;
                 }
                 need
             };
@@ -246,9 +230,9 @@ fn the_share_of_misses_is_what_was_asked_for() {
 #[test]
 fn what_is_kept_of_an_app_is_bounded() {
     for (mode, bound_bytes) in [(Mode::Adaptive, 2 << 10), (Mode::Paper, 5 << 10)] {
-        let (mut heap, mut noise) = (Heap::new(mode), Noise(1));
+        let (mut heap, mut noise) = (Heap::new(mode), Random(1));
         for nth in 0..30u64 {
-            let needs: Vec<u64> = (0..400).map(|_| (noise.next() * 4e9) as u64).collect();
+            let needs: Vec<u64> = (0..400).map(|_| (noise.unit() * 4e9) as u64).collect();
             run_once(&mut heap, "app", nth * 1_000 * SECOND_NS, &needs);
         }
         let kept = serde_json::to_string(&heap.apps).expect("JSON");

@@ -14,24 +14,6 @@ const NEXT_US: f64 = 4096.0 / (63.0 * 1048576.0) * 1e6;
 const WRITE_US: f64 = 4096.0 / (16.0 * 1048576.0) * 1e6;
 const CLUSTER: u64 = 8;
 
-/// Numbers that look random, the same for the same seed (splitmix64).
-#[derive(Debug, Clone)]
-pub(super) struct Random(pub(super) u64);
-
-impl Random {
-    pub(super) fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (bits ^ (bits >> 31)) % end.max(1)
-    }
-
-    pub(super) fn chance(&mut self, percent: u64) -> bool {
-        self.below(100) < percent
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Place {
     Memory { used: u64 },

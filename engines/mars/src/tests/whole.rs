@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::phone::{Phone, Profile, Random, Totals};
+use brisk_core::random::Random;
+
+use super::phone::{Phone, Profile, Totals};
 use super::*;
 
 /// Memory in pages: 96 MiB.
@@ -42,12 +44,12 @@ fn hot_set(random: &mut Random, pages: u64, hot_percent: u64) -> BTreeSet<u64> {
 fn touch(random: &mut Random, profile: &mut Profile, drift_percent: u64) -> BTreeSet<u64> {
     let hot: Vec<u64> = profile.hot.iter().copied().collect();
     for page in hot {
-        if random.chance(drift_percent) {
+        if random.below(100) < drift_percent {
             profile.hot.remove(&page);
             profile.hot.insert(random.below(profile.pages));
         }
     }
-    let mut touched: BTreeSet<u64> = profile.hot.iter().copied().filter(|_| random.chance(96)).collect();
+    let mut touched: BTreeSet<u64> = profile.hot.iter().copied().filter(|_| random.below(100) < 96).collect();
     touched.extend((0..profile.pages / 100).map(|_| random.below(profile.pages)));
     touched
 }

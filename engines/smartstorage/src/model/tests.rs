@@ -26,7 +26,6 @@ pub(crate) fn model() -> Model {
         version: MODEL_VERSION,
         device: "TEST".to_owned(),
         kind: "emmc".to_owned(),
-        origin: Origin::Measured,
         meter: "test".to_owned(),
         workloads: vec![
             workload("reads", 1000.0, 10.0, (70.0, 180.0), (90.0, 150.0)),
@@ -86,8 +85,6 @@ fn an_unknown_pattern_has_the_costs_of_the_safe_setting_or_none() {
     let advice = advised(&model);
     assert!(!advice.is_known && advice.distance > model.reach(), "{advice:?}");
     assert_eq!(advice.costs.iter().map(|(s, _)| s.to_string()).collect::<Vec<_>>(), ["bfq/4", "mq-deadline/256"]);
-    let shipped = Model { origin: Origin::Shipped, ..model.clone() };
-    assert!(advised(&shipped).costs.is_empty(), "it was measured on another device");
     model.workloads[1].cells[2].request_uj_mean = 101.0;
     assert!(advised(&model).costs.is_empty());
 }
@@ -121,16 +118,11 @@ fn several_neighbours_share_the_say() {
 }
 
 #[test]
-fn what_was_measured_on_the_device_goes_before_what_was_shipped() {
-    let shipped = Model { origin: Origin::Shipped, device: "OTHER".to_owned(), ..model() };
-    let models = [shipped, model()];
-    let device = |model: &str| Device { model: model.to_owned(), kind: "emmc".to_owned(), ..Device::default() };
-    let origin = |name: &str| Model::for_device(&models, &device(name)).map(|model| model.origin);
-    assert_eq!(origin("TEST"), Some(Origin::Measured));
-    assert_eq!(origin("ANOTHER"), Some(Origin::Shipped));
-    // Written before profiles named the firmware.
-    assert_eq!(origin("TEST, firmware 0x7"), Some(Origin::Measured));
-    assert_eq!(Model::for_device(&models, &Device::default()), None);
+fn a_model_is_for_its_device_of_any_firmware() {
+    let models = [model()];
+    let found = |name: &str| Model::for_device(&models, &Device { model: name.to_owned(), ..Device::default() });
+    assert_eq!((found("TEST"), found("OTHER"), found("")), (Some(&models[0]), None, None));
+    assert_eq!(found("TEST, firmware 0x7"), Some(&models[0]));
 }
 
 #[test]

@@ -89,7 +89,6 @@ pub(crate) struct Outcome {
 #[derive(Debug, Default)]
 struct Cells {
     busy_until_ns: u64,
-    /// Programs that wait.
     waiting: u64,
 }
 
@@ -266,7 +265,6 @@ fn of(thread: &Thread, op: Op, sector: u64, at_head: bool) -> Request {
     Request { op, sector, bytes: thread.bytes, pid: thread.pid, priority: thread.priority, awaited, at_head }
 }
 
-/// Numbers of their own.
 pub(crate) fn numbered(threads: impl IntoIterator<Item = Thread>) -> Vec<Thread> {
     threads.into_iter().zip(1000..).map(|(thread, pid)| Thread { pid, ..thread }).collect()
 }

@@ -4,12 +4,13 @@
 //! concurrent stream, paired within one repetition. The parameter for SmartIO is, for each of the four kinds, the fewest
 //! streams whose speed-up is within noise of the best.
 
+use brisk_core::random::mix;
 use brisk_core::stats::paired_ratio;
 use brisk_sense::Sense;
 
 use super::slowdown::{check_streams, pattern_name};
 use super::{Common, KINDS, Testbed, size_for, summary};
-use crate::address::{Region, mix};
+use crate::address::Region;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::streams::{AfterQuota, Stream};
@@ -20,14 +21,11 @@ pub const PAPER_STREAM_BYTES: u64 = 32 << 20;
 /// Speed-ups closer than this are equal, however narrow their intervals.
 pub const TIE_SHARE: f64 = 0.02;
 
-/// Parameters.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Place and repetitions.
     pub common: Common,
-    /// Bytes of each stream.
     pub stream_bytes: u64,
-    /// Numbers of streams.
     pub streams: Vec<u32>,
 }
 

@@ -5,14 +5,12 @@
 
 use std::time::Duration;
 
+use brisk_core::random::{Random, mix};
 use brisk_core::units::format_bytes;
 use brisk_sense::Sense;
-use rand::SeedableRng;
-use rand::seq::SliceRandom;
-use rand_chacha::ChaCha8Rng;
 
 use super::{Common, Testbed, summary};
-use crate::address::{Region, mix};
+use crate::address::Region;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::foreign::Own;
@@ -20,13 +18,11 @@ use crate::load::{End, Load};
 use crate::work_file::Size;
 use brisk_results::{Direction, FootprintDrop, FootprintPoint, FootprintReport, Pattern, Warning};
 
-/// The smallest range.
 pub const FIRST_RANGE_BYTES: u64 = 8 << 20;
 /// Requests of a point in the paper.
 pub const PAPER_REQUESTS: u64 = 2_048;
 /// Bytes written sequentially before each point in the paper.
 pub const PAPER_PRECONDITION_BYTES: u64 = 1 << 30;
-/// Least factor of a drop.
 pub const DROP_FACTOR: f64 = 1.5;
 /// Least loss of throughput from one range to the next within a drop; less is noise.
 pub const STEP_SHARE: f64 = 0.1;
@@ -35,14 +31,11 @@ pub const RECOVERY_FACTOR: f64 = 1.25;
 /// Request size of the preconditioning.
 const PRECONDITION_BLOCK_BYTES: u64 = 1 << 20;
 
-/// Parameters.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Place and repetitions.
     pub common: Common,
-    /// The largest range.
     pub largest: Size,
-    /// Requests of a point.
     pub requests: u64,
     /// Most time of a point, which then has fewer requests: the slowest cards do three a second.
     pub patience: Option<Duration>,
@@ -69,10 +62,10 @@ pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<Fo
     let mut rates = vec![Vec::new(); ranges.len()];
     let mut fewest = options.requests;
     let mut order: Vec<usize> = (0..ranges.len()).collect();
-    let mut random = ChaCha8Rng::seed_from_u64(common.seed);
+    let mut random = Random(common.seed);
     let steps = f64::from(common.runs) * ranges.len() as f64;
     for run in 0..common.runs {
-        order.shuffle(&mut random);
+        random.shuffle(&mut order);
         for (step, &index) in order.iter().enumerate() {
             let range_bytes = ranges[index];
             let name = format!("random writes within {}", format_bytes(range_bytes));

@@ -36,20 +36,17 @@ use crate::place::Place;
 use crate::work_file::Size;
 use brisk_results::FrontierReport;
 
-/// Size of the work file.
 pub const SIZE_BYTES: u64 = 256 << 20;
 
 /// Share of the budget for filling the work file.
 const PREPARING_SHARE: f64 = 0.2;
 
-/// Parameters.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Place; its runs are the trials of each finalist.
     pub common: Common,
     /// Total time, preparation included; one trial may exceed it.
     pub budget: Duration,
-    /// Size of the work file.
     pub size_bytes: u64,
     /// Least write throughput of the winner, in percent of the baseline.
     pub write_min_percent: f64,

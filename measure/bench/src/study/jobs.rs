@@ -11,12 +11,13 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
+use brisk_core::random::mix;
 use brisk_core::stats::paired_ratio;
 use brisk_sense::Sense;
 
 use super::slowdown::{STREAMS_MAX, check_streams, pattern_name};
 use super::{Common, Testbed, exactly, own, phase, summary};
-use crate::address::{Region, mix};
+use crate::address::Region;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::stream_process::{Done, StreamProcess};
@@ -30,7 +31,6 @@ const TRIAL_REQUESTS: u64 = 128;
 /// Fewest and most requests of a job.
 const REQUESTS: (u64, u64) = (64, 1 << 16);
 
-/// Parameters.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Place and repetitions; each repetition has a turn with and one without.
@@ -73,7 +73,6 @@ pub trait Turns {
 /// Result of the study.
 #[derive(Debug)]
 pub struct Outcome {
-    /// One for each pattern.
     pub jobs: Vec<ProveJobs>,
     /// Bytes written, and warnings.
     pub header: Header,
@@ -123,7 +122,6 @@ struct Plan {
     seed: u64,
 }
 
-/// Measurements of one turn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Turn {
     read_us: f64,

@@ -10,14 +10,12 @@
 use std::sync::atomic::Ordering;
 
 use brisk_act::{BlockQueue, Journal, Paths, Report};
+use brisk_core::random::{Random, mix};
 use brisk_sense::Sense;
-use rand::SeedableRng;
-use rand::seq::SliceRandom;
-use rand_chacha::ChaCha8Rng;
 
 use super::slowdown::pattern_name;
 use super::{Common, Testbed, size_for, summary};
-use crate::address::{Region, mix};
+use crate::address::Region;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::foreign::{Flow, Own};
@@ -33,12 +31,10 @@ pub const PAPER_MIX_BYTES: u64 = 128 << 20;
 /// Shares of reads: the paper's, and 0, the reference of write slowdowns.
 pub const READ_PERCENTS: [u32; 11] = [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
 
-/// Parameters.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Place and repetitions.
     pub common: Common,
-    /// Bytes of a mix.
     pub mix_bytes: u64,
     /// Requests that the load keeps in flight.
     pub depth_requests: u32,
@@ -88,11 +84,11 @@ pub fn run(sense: &Sense, paths: &Paths, options: &Options, control: &Control<'_
     let mut queue = BlockQueue::new(&paths.sysfs, &disk);
     let mut journal = Journal::open("study-schedulers", paths).map_err(|e| act("open the journal of changes", e))?;
     let mut order: Vec<usize> = (0..settings.len()).collect();
-    let mut random = ChaCha8Rng::seed_from_u64(common.seed);
+    let mut random = Random(common.seed);
     let steps = f64::from(common.runs) * settings.len() as f64;
     let mut restored = true;
     for run in 0..common.runs {
-        order.shuffle(&mut random);
+        random.shuffle(&mut order);
         for (step, &index) in order.iter().enumerate() {
             let done = (f64::from(run) * settings.len() as f64 + step as f64) / steps;
             let setting = &mut settings[index];

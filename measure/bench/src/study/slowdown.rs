@@ -4,11 +4,12 @@
 //! and as many writers. The slowdown of a read is its mean response time in the concurrent run over that alone, paired
 //! within one repetition, so that drift of the machine cancels; every second repetition measures in reverse order.
 
+use brisk_core::random::mix;
 use brisk_core::stats::paired_ratio;
 use brisk_sense::Sense;
 
 use super::{Common, Testbed, size_for, summary};
-use crate::address::{Region, mix};
+use crate::address::Region;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::streams::{AfterQuota, Stream, mean_us};
@@ -19,7 +20,6 @@ pub const PAPER_STREAM_BYTES: u64 = 128 << 20;
 /// Most streams of a direction.
 pub const STREAMS_MAX: u32 = 64;
 
-/// Parameters.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Place and repetitions.

@@ -11,7 +11,6 @@ const MIB: u64 = 1 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Half {
-    /// The preset was fit to it.
     Fit,
     /// The preset was fit without it.
     Validation,
@@ -22,17 +21,11 @@ pub enum Half {
 /// A published figure and the model's.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct Figure {
-    /// The preset.
     pub preset: &'static str,
-    /// Its source.
     pub source: &'static str,
-    /// Description.
     pub what: String,
-    /// Its unit.
     pub unit: &'static str,
-    /// Its use.
     pub half: Half,
-    /// The published value.
     pub published: f64,
     /// Half of the last printed digit: the rounding error of the published value.
     pub rounding: f64,
@@ -58,9 +51,7 @@ impl Figure {
 /// Absolute errors of some figures.
 #[derive(Debug, Clone, Copy, serde::Serialize)]
 pub struct Errors {
-    /// The median.
     pub median: f64,
-    /// The largest.
     pub worst: f64,
     /// How many exceed a quarter.
     pub above_quarter: usize,
@@ -69,7 +60,6 @@ pub struct Errors {
 /// Summary of the figures with one use.
 #[derive(Debug, Clone, Copy, serde::Serialize)]
 pub struct Summary {
-    /// Figures.
     pub count: usize,
     /// Errors against the printed values.
     pub printed: Errors,

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use brisk_core::random::Random;
+
 use crate::{Completion, Device, Kind, PAGE_BYTES, Request, SubmitError};
 
 /// Order of a load's addresses.
@@ -16,9 +18,7 @@ pub enum Order {
 /// Closed-loop load of one process.
 #[derive(Debug, Clone, Copy)]
 pub struct Load {
-    /// Read or write.
     pub kind: Kind,
-    /// Order of addresses.
     pub order: Order,
     /// Record size; split into requests of at most 128 KiB.
     pub record_bytes: u64,
@@ -26,7 +26,6 @@ pub struct Load {
     pub outstanding: u64,
     /// First byte of its region.
     pub region_start: u64,
-    /// Length of its region.
     pub region_bytes: u64,
     /// Bytes to move; the load continues after that until all others are done.
     pub total_bytes: u64,
@@ -67,7 +66,7 @@ struct Running {
     issued: u64,
     moved: u64,
     done_at: Option<u64>,
-    random: u64,
+    random: Random,
 }
 
 impl Running {
@@ -78,7 +77,7 @@ impl Running {
             let records = self.load.region_bytes / self.load.record_bytes;
             let record = match self.load.order {
                 Order::Sequential => self.issued / self.load.record_bytes % records,
-                Order::Scattered => splitmix(&mut self.random) % records,
+                Order::Scattered => self.random.below(records),
             };
             self.next = self.load.region_start + record * self.load.record_bytes;
         }
@@ -109,7 +108,7 @@ pub fn simulate(device: &mut Device, loads: &[Load], seed: u64) -> Vec<Outcome> 
             issued: 0,
             moved: 0,
             done_at: None,
-            random: seed.wrapping_mul(1_000_003).wrapping_add(i as u64),
+            random: Random(seed.wrapping_mul(1_000_003).wrapping_add(i as u64)),
         })
         .collect();
     let mut done: Vec<Completion> = Vec::new();
@@ -156,13 +155,4 @@ pub fn simulate(device: &mut Device, loads: &[Load], seed: u64) -> Vec<Outcome> 
             records: r.load.total_bytes / r.load.record_bytes,
         })
         .collect()
-}
-
-/// One step of splitmix64, the source of random numbers.
-pub(crate) fn splitmix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
 }

@@ -5,7 +5,6 @@
 
 use crate::bytes::Bytes;
 
-/// The one hardware queue.
 pub(super) const QUEUE: u16 = 0;
 /// Largest request that moves data.
 pub(super) const BUFFER_BYTES: u32 = 512 << 10;

@@ -15,7 +15,6 @@ use io_uring::{IoUring, opcode, squeue};
 use super::abi;
 use crate::error::{Error, Result, io as failed, refused};
 
-/// The control device file.
 pub(crate) const DEV_CONTROL: &str = "/dev/ublk-control";
 
 /// Time limit of a stop: the kernel writes back the device's dirty pages.

@@ -7,7 +7,6 @@ pub(crate) enum Family {
     Sync,
     /// Changes files or directories: an uninterruptible sleep in it is a wait for the journal or for dirty pages.
     Change,
-    /// Any other call.
     Other,
 }
 

@@ -30,7 +30,6 @@ pub struct OnGround<'ground, 'phone> {
 struct CpuUse {
     /// Of apps that have ended, as last seen.
     ended_us: u64,
-    /// Of each that runs.
     running_us: BTreeMap<String, u64>,
 }
 
@@ -70,7 +69,6 @@ impl<'ground, 'phone> OnGround<'ground, 'phone> {
         Duration::from_micros(self.cpu.sum_us())
     }
 
-    /// The ground, after a run.
     #[must_use]
     pub fn ground(&mut self) -> &mut Ground<'phone> {
         self.ground

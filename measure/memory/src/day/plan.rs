@@ -10,50 +10,21 @@ use super::usage::{Session, UsageError, UsageTrace};
 /// Why a trace gives no plan.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PlanError {
-    /// Of the trace's users.
     #[error(transparent)]
     Usage(#[from] UsageError),
-    /// No session in the span.
     #[error("{user} has no session in the span: it begins {} after the first session, and the last is {} after it", words(*.from_ms), words(*.last_ms))]
-    NoSessions {
-        /// The user.
-        user: String,
-        /// Where the span begins, counted from the user's first session.
-        from_ms: u64,
-        /// When the last session begins.
-        last_ms: u64,
-    },
-    /// An app was mapped that the span does not have.
+    NoSessions { user: String, from_ms: u64, last_ms: u64 },
     #[error("the span has no app '{app}' to map: it has {known}")]
-    NoSuchApp {
-        /// The app.
-        app: String,
-        /// The most used apps of the span.
-        known: String,
-    },
-    /// One app mapped twice.
+    NoSuchApp { app: String, known: String },
     #[error("'{app}' is mapped twice")]
-    MappedTwice {
-        /// An app of the trace or of the phone.
-        app: String,
-    },
-    /// An app of the phone that is not among those chosen.
+    MappedTwice { app: String },
     #[error("'{app}' is not among the apps of the phone that were chosen: {known}")]
-    NotChosen {
-        /// The app.
-        app: String,
-        /// Those chosen.
-        known: String,
-    },
-    /// Nothing to switch between.
+    NotChosen { app: String, known: String },
     #[error(
         "in this span {user} uses one of the mapped apps only, so there is no switch: choose a longer span (--span) or more \
          apps (--apps)"
     )]
-    NoSwitch {
-        /// The user.
-        user: String,
-    },
+    NoSwitch { user: String },
 }
 
 fn words(ms: u64) -> String {
@@ -69,7 +40,6 @@ pub struct Choice {
     pub from_ms: u64,
     /// How long it is; absent: up to the end.
     pub time_ms: Option<u64>,
-    /// At most so many visits.
     pub visits_max: usize,
     /// The phone's apps; the first gets the most used app of the span.
     pub phone_apps: Vec<String>,
@@ -77,9 +47,7 @@ pub struct Choice {
     pub fixed: Vec<(String, String)>,
     /// By what the dwell of the trace is divided.
     pub speed: f64,
-    /// Least dwell.
     pub dwell_min_ms: u64,
-    /// Most dwell.
     pub dwell_max_ms: u64,
 }
 
@@ -88,22 +56,16 @@ pub struct Choice {
 pub struct PlannedVisit {
     /// When it begins in the trace, counted from the begin of the span.
     pub trace_ms: u64,
-    /// App of the phone.
     pub app: String,
-    /// Dwell in the trace.
     pub trace_dwell_ms: u64,
-    /// Dwell in the replay.
     pub dwell_ms: u64,
 }
 
 /// An app of the trace, and the app of the phone that stands for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RankedApp {
-    /// App of the trace.
     pub app: String,
-    /// App of the phone.
     pub phone_app: String,
-    /// Its sessions in the span.
     pub sessions: u64,
 }
 
@@ -116,14 +78,11 @@ pub struct PastUse {
     pub before_ms: u64,
 }
 
-/// What is replayed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// The user.
     pub user: String,
     /// The mapping, the most used app of the trace first.
     pub apps: Vec<RankedApp>,
-    /// Visits in order.
     pub visits: Vec<PlannedVisit>,
     /// What the user did before the span with the apps that are mapped, in order: what a device of this user has learned by then.
     pub history: Vec<PastUse>,
@@ -131,7 +90,6 @@ pub struct Plan {
     pub span_ms: u64,
     /// Sessions of apps that have no app of the phone, up to the last visit.
     pub dropped_sessions: u64,
-    /// How many apps these are.
     pub dropped_apps: u64,
     /// Visits whose dwell was raised to the least.
     pub lengthened: u64,

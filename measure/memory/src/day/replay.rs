@@ -11,7 +11,6 @@ use super::plan::{Plan, PlannedVisit};
 /// An app that came to the front.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Came {
-    /// Where it was.
     pub state: AppState,
     /// How the wait ended.
     pub ending: Ending,
@@ -21,23 +20,19 @@ pub struct Came {
     pub split: Option<Split>,
 }
 
-/// What a switch came to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Arrival {
     /// The app, or why it did not come.
     pub outcome: Result<Came, String>,
     /// The flash during the wait.
     pub flash: DayFlash,
-    /// Apps that were ended.
     pub ended: Vec<EndedApp>,
 }
 
 /// What happened while an app was in front.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Dwelt {
-    /// The flash meanwhile.
     pub flash: DayFlash,
-    /// Apps that were ended.
     pub ended: Vec<EndedApp>,
     /// Memory of the apps that run, at the end.
     pub memory: Vec<DayMemory>,
@@ -48,7 +43,6 @@ pub struct Dwelt {
 pub struct Paging {
     /// Read from swap by all apps, bytes.
     pub swap_in_bytes: u64,
-    /// Written to swap.
     pub swap_out_bytes: u64,
     /// Pages that were read again soon after they had been reclaimed; `None` where the kernel does not count them.
     pub refault_pages: Option<u64>,
@@ -92,7 +86,6 @@ pub trait Visitor {
 /// Why a replay has no result.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ReplayError<E> {
-    /// It was asked to stop.
     Stopped,
     /// The phone cannot go on.
     Visitor(E),

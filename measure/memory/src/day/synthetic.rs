@@ -7,8 +7,7 @@
 //!
 //! The same seed gives the same trace.
 
-use rand::{RngExt as _, SeedableRng as _};
-use rand_chacha::ChaCha8Rng;
+use brisk_core::random::Random;
 
 use super::usage::{Session, UsageTrace, UserTrace};
 
@@ -24,17 +23,14 @@ const FOLLOWER_WEIGHT: f64 = 4.0;
 /// First quartile and median of the dwell.
 const DWELL_S_P25: f64 = 8.0;
 const DWELL_S_P50: f64 = 32.0;
-/// Longest dwell.
 const DWELL_S_MAX: f64 = 1_800.0;
 /// The first quartile of the normal distribution, in standard deviations below the mean.
 const NORMAL_P25: f64 = 0.674_489_75;
 
-/// What is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Synthetic {
     /// Seed of all that is random.
     pub seed: u64,
-    /// How many sessions.
     pub sessions: usize,
 }
 
@@ -42,7 +38,7 @@ impl Synthetic {
     /// The trace. It has one user, whose name contains the seed.
     #[must_use]
     pub fn trace(&self) -> UsageTrace {
-        let mut random = ChaCha8Rng::seed_from_u64(self.seed);
+        let mut random = Random(self.seed);
         let followers: Vec<usize> =
             (0..APPS.len()).map(|app| draw(&mut random, |other| other != app, |_| 1.0)).collect();
         let (mut current, mut before) = (0, None);
@@ -53,7 +49,7 @@ impl Synthetic {
             sessions.push(Session { at_ms, app: APPS[current].to_owned(), front_ms });
             at_ms += front_ms;
             let next = match before {
-                Some(before) if random.random::<f64>() < RETURN_SHARE => before,
+                Some(before) if random.unit() < RETURN_SHARE => before,
                 _ => draw(
                     &mut random,
                     |app| app != current && Some(app) != before,
@@ -70,9 +66,9 @@ impl Synthetic {
 }
 
 /// One of the apps that may be, by weight.
-fn draw(random: &mut ChaCha8Rng, may_be: impl Fn(usize) -> bool, weight: impl Fn(usize) -> f64) -> usize {
+fn draw(random: &mut Random, may_be: impl Fn(usize) -> bool, weight: impl Fn(usize) -> f64) -> usize {
     let weights: Vec<f64> = (0..APPS.len()).map(|app| if may_be(app) { weight(app) } else { 0.0 }).collect();
-    let mut left = random.random::<f64>() * weights.iter().sum::<f64>();
+    let mut left = random.unit() * weights.iter().sum::<f64>();
     for (app, weight) in weights.iter().enumerate() {
         if *weight > 0.0 && left < *weight {
             return app;
@@ -84,10 +80,10 @@ fn draw(random: &mut ChaCha8Rng, may_be: impl Fn(usize) -> bool, weight: impl Fn
 }
 
 /// A log-normal dwell, by the method of Box and Muller.
-fn dwell_ms(random: &mut ChaCha8Rng) -> u64 {
+fn dwell_ms(random: &mut Random) -> u64 {
     let sigma = (DWELL_S_P50 / DWELL_S_P25).ln() / NORMAL_P25;
     // 1 less a number below 1 is above 0, as the logarithm needs.
-    let (u, v) = (1.0 - random.random::<f64>(), random.random::<f64>());
+    let (u, v) = (1.0 - random.unit(), random.unit());
     let normal = (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos();
     let dwell_s = (DWELL_S_P50.ln() + sigma * normal).exp().min(DWELL_S_MAX);
     (dwell_s * 1e3).round() as u64

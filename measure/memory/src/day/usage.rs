@@ -23,26 +23,14 @@ const SECONDS_MAX: f64 = 1e11;
 /// Why a text is no usage trace.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum UsageError {
-    /// The table is another one, or a line cannot be read.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// No line but the first.
     #[error("it has no sessions: nothing follows the names of the columns")]
     Empty,
-    /// No such user.
     #[error("there is no user '{user}': it has {}", known.join(", "))]
-    NoSuchUser {
-        /// The one that was asked for.
-        user: String,
-        /// All users of the trace.
-        known: Vec<String>,
-    },
-    /// Several users and none named.
+    NoSuchUser { user: String, known: Vec<String> },
     #[error("it has {} users: choose one with --user ({})", known.len(), known.join(", "))]
-    SeveralUsers {
-        /// All users of the trace.
-        known: Vec<String>,
-    },
+    SeveralUsers { known: Vec<String> },
 }
 
 /// An app in the foreground.
@@ -50,22 +38,18 @@ pub enum UsageError {
 pub struct Session {
     /// When it was brought there, in ms of Unix time.
     pub at_ms: u64,
-    /// Name of the app.
     pub app: String,
     /// How long it stayed there.
     pub front_ms: u64,
 }
 
-/// Sessions of one user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserTrace {
-    /// Name of the user.
     pub user: String,
     /// Sessions in the order of time.
     pub sessions: Vec<Session>,
 }
 
-/// A usage trace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UsageTrace {
     /// Users in the order of their first line.
@@ -73,7 +57,6 @@ pub struct UsageTrace {
 }
 
 impl UsageTrace {
-    /// Its columns.
     pub const LAYOUT: Layout = Layout { needed: &["user_id", "timestamp", "app", "duration_s"], optional: &[] };
 
     /// Reads a trace.
@@ -126,7 +109,6 @@ impl UsageTrace {
         }
     }
 
-    /// The trace as text.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = Self::LAYOUT.needed.join(",") + "\n";

@@ -32,7 +32,6 @@ pub(super) struct Process {
 /// What a text has of each process.
 #[derive(Debug, PartialEq)]
 pub(super) enum Dump {
-    /// Heap in use.
     Heaps(Vec<Process>),
     /// Memory that is resident, or its proportional share.
     Resident(Vec<Process>),

@@ -38,7 +38,6 @@ pub enum Form {
 impl Form {
     const ALL: [Self; 3] = [Self::Growth, Self::Dumpsys, Self::Rss];
 
-    /// Its name in documents.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -70,18 +69,14 @@ impl Form {
 /// Why a text is no such table.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TableError {
-    /// The table is another one, or a line cannot be read.
     #[error(transparent)]
     Table(#[from] brisk_files::table::TableError),
-    /// No line but the first.
     #[error("it has no samples")]
     Empty,
 }
 
-/// One run of an app.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trace {
-    /// The app.
     pub app: String,
     /// Whether its first sample is that of its launch.
     pub from_launch: bool,
@@ -89,17 +84,14 @@ pub struct Trace {
     pub samples: Vec<(f64, u64)>,
 }
 
-/// All runs of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
-    /// What its columns are.
     pub form: Form,
     /// In the order of their first lines.
     pub traces: Vec<Trace>,
 }
 
 impl Table {
-    /// The columns of all forms.
     pub const LAYOUTS: [Layout; 3] = [Form::ALL[0].layout(), Form::ALL[1].layout(), Form::ALL[2].layout()];
 
     /// Reads a table, or output of `dumpsys meminfo`. Lines of one run need not be in the order of time.

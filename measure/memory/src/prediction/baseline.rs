@@ -32,7 +32,6 @@ impl<'a> Baseline<'a> {
         apps.into_iter().take(most).map(|(app, _)| *app).collect()
     }
 
-    /// Learns a use.
     pub(super) fn learn(&mut self, app: &'a str) {
         let known = self.apps.iter().position(|(known, _)| *known == app);
         let uses = known.map_or(0, |place| self.apps.remove(place).1);

@@ -16,14 +16,11 @@ use brisk_files::table::{Layout, Row, Table, TableError};
 /// Largest number of seconds that a time may have: the year 5138.
 const SECONDS_MAX: f64 = 1e11;
 
-/// What happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ContextKind {
-    /// The device was unlocked.
     Unlocked,
     /// An app asked for attention.
     Notified {
-        /// The app.
         app: String,
     },
 }
@@ -31,13 +28,10 @@ pub enum ContextKind {
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextEvent {
-    /// When, in ms of Unix time.
     pub at_ms: u64,
-    /// What.
     pub kind: ContextKind,
 }
 
-/// Context events of users.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ContextTrace {
     users: BTreeMap<String, Vec<ContextEvent>>,

@@ -15,7 +15,6 @@ use crate::error::Result;
 /// Time before the first launch, for the level without apps.
 const BEFORE: Duration = Duration::from_secs(2);
 
-/// What to do.
 #[derive(Debug, Clone, Copy)]
 pub struct FreeOptions {
     /// How long each app is in front.

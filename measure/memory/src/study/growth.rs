@@ -14,7 +14,6 @@ use crate::error::Result;
 /// Over this time two launches are correlated, as in the dissertation.
 const CORRELATED: Duration = Duration::from_secs(10);
 
-/// What to do.
 #[derive(Debug, Clone, Copy)]
 pub struct GrowthOptions {
     /// Runs of each app, interleaved over the apps.

@@ -14,10 +14,8 @@ use brisk_results::{Ending, LimitCell, MemoryPart, Stage, StartLimits};
 use super::Bed;
 use crate::error::{Error, Result};
 
-/// What to do.
 #[derive(Debug, Clone)]
 pub struct LimitOptions {
-    /// Limits to try.
     pub limits_bytes: Vec<u64>,
     /// Tries of each app under each limit, interleaved. All are done, whatever the first ones come to.
     pub tries: u32,

@@ -25,14 +25,12 @@ const WORKING: Duration = Duration::from_secs(1);
 /// From the end of an eviction until a return begins: its requests end.
 const SETTLE: Duration = Duration::from_millis(300);
 
-/// What to do.
 #[derive(Debug, Clone, Copy)]
 pub struct SetOptions {
     /// Rounds: all apps are launched anew, and come back twice.
     pub runs: u32,
 }
 
-/// An app that stays.
 struct Stay {
     /// Its place among all apps.
     place: usize,

@@ -4,7 +4,6 @@ use brisk_results::AppGrowth;
 
 use crate::error::{Result, io as failed};
 
-/// Columns of the table.
 const COLUMNS: [&str; 6] = ["app", "run", "time_ms", "anonymous_bytes", "file_bytes", "swapped_bytes"];
 
 /// All samples as CSV: `app,run,time_ms,anonymous_bytes,file_bytes,swapped_bytes`, by app and run (from 1), ascending times.

@@ -38,7 +38,6 @@ impl Tools {
     }
 }
 
-/// One build.
 pub(super) struct Build<'a> {
     pub(super) images: &'a Images,
     pub(super) tools: &'a Tools,

@@ -33,7 +33,6 @@ const REST_PERCENT: u64 = 4;
 /// Result of an app's first run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FirstRun {
-    /// The app.
     pub app: String,
     /// Time until its main window appeared.
     pub window_ms: u64,

@@ -26,7 +26,6 @@ const EXIT_TIMEOUT: Duration = Duration::from_secs(20);
 /// Lines of the log that an error cites.
 const CITED_LINES: usize = 4;
 
-/// The steps of one build.
 pub(super) struct Steps<'a> {
     log: File,
     log_path: PathBuf,
@@ -42,7 +41,6 @@ impl<'a> Steps<'a> {
         Ok(Self { log, log_path, stop, progress, begun: Instant::now() })
     }
 
-    /// Reports the current step.
     pub(super) fn report(&mut self, what: &str) {
         (self.progress)(what);
         let at_s = self.begun.elapsed().as_secs();

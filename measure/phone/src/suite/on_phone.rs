@@ -12,7 +12,6 @@ use crate::writer::{Writer, WriterSpec, Written};
 /// Activity on the phone under one condition.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Situation {
-    /// Background writer.
     pub writer: Option<WriterSpec>,
     /// Command of a companion program, such as the daemon whose effect is measured; it reports when it is ready
     /// ([`Companion`]).
@@ -24,7 +23,6 @@ pub struct OnPhone<'a> {
     phone: &'a Phone,
     program: Vec<OsString>,
     situations: Vec<Situation>,
-    /// The companion program.
     companion: Option<Companion>,
     /// The running writer, and its counters at the start of the launch.
     running: Option<(Writer, Written)>,

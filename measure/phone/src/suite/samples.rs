@@ -24,7 +24,6 @@ pub(super) fn set(label: &str, runs: Vec<LaunchRun>) -> LaunchSet {
     summarise(label.to_owned(), Temperature::Cold, runs)
 }
 
-/// An app with its launches.
 pub(super) fn app(sets: Vec<LaunchSet>) -> SuiteApp {
     SuiteApp {
         name: "x".to_owned(),

@@ -114,7 +114,6 @@ pub struct Study<'a> {
     pub rounds: usize,
     /// Parameters of SQLite; the seed changes with the round.
     pub sqlite: SqliteSpec,
-    /// Display of the apps.
     pub display: &'a str,
 }
 

@@ -38,11 +38,9 @@ enum Request {
     Written,
 }
 
-/// Replies of the writer.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Reply {
-    /// The counters.
     Written(Written),
     /// It has stopped, with the reason.
     Failed(String),

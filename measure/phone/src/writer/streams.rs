@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use rand::{Rng as _, RngExt as _, SeedableRng as _};
-use rand_chacha::ChaCha8Rng;
+use brisk_core::random::Random;
 
 use super::{PAGE_BYTES, Pace, WRITE_BYTES, WriterSpec, Written};
 
@@ -71,7 +70,6 @@ impl Counters {
     }
 }
 
-/// Stops all streams.
 #[derive(Debug, Default)]
 pub(super) struct Stop {
     stopped: Mutex<bool>,
@@ -110,10 +108,8 @@ pub(super) fn run(spec: &WriterSpec, dir: &Path, counters: &Counters, stop: &Sto
     })
 }
 
-fn random(spec: &WriterSpec, stream: u64) -> ChaCha8Rng {
-    let mut random = ChaCha8Rng::seed_from_u64(spec.seed);
-    random.set_stream(stream);
-    random
+fn random(spec: &WriterSpec, stream: u64) -> Random {
+    Random::stream(spec.seed, stream)
 }
 
 /// Installs one app after the other, repeatedly under the same ten names, so that the disk does not fill.
@@ -123,10 +119,10 @@ fn install(spec: &WriterSpec, dir: &Path, counters: &Counters, stop: &Stop) -> i
     }
     let mut random = random(spec, 1);
     let mut content = vec![0; WRITE_BYTES as usize];
-    random.fill_bytes(&mut content);
+    random.fill(&mut content);
     let mut pace = Pace::new(spec.install_bytes_per_s() / WRITE_BYTES as f64);
     loop {
-        let app = random.random_range(0..PACKAGES_MB.len());
+        let app = random.place(PACKAGES_MB.len());
         for (name, share) in [("package", 1.0), ("unpacked", UNPACKED)] {
             let len_bytes = (PACKAGES_MB[app] * share * 1e6) as u64;
             let (fresh, place) = (dir.join(format!("{name}-{app}.part")), dir.join(format!("{name}-{app}")));
@@ -140,7 +136,7 @@ fn install(spec: &WriterSpec, dir: &Path, counters: &Counters, stop: &Stop) -> i
                 }
                 let count = left_bytes.min(WRITE_BYTES);
                 // Every package has different content, in case the device deduplicates.
-                content[..8].copy_from_slice(&random.next_u64().to_le_bytes());
+                content[..8].copy_from_slice(&random.bits().to_le_bytes());
                 file.write_all(&content[..count as usize])?;
                 counters.install_bytes.fetch_add(count, Ordering::Relaxed);
                 left_bytes -= count;
@@ -152,13 +148,7 @@ fn install(spec: &WriterSpec, dir: &Path, counters: &Counters, stop: &Stop) -> i
 }
 
 /// Overwrites pages of databases.
-fn sync(
-    spec: &WriterSpec,
-    databases: &[File],
-    mut random: ChaCha8Rng,
-    counters: &Counters,
-    stop: &Stop,
-) -> io::Result<()> {
+fn sync(spec: &WriterSpec, databases: &[File], mut random: Random, counters: &Counters, stop: &Stop) -> io::Result<()> {
     if spec.syncs_per_s() <= 0.0 {
         return Ok(());
     }
@@ -171,10 +161,10 @@ fn sync(
         if stop.wait(wait) {
             return Ok(());
         }
-        let database = &databases[random.random_range(0..databases.len())];
+        let database = &databases[random.place(databases.len())];
         for _ in 0..spec.pages_per_sync {
-            random.fill_bytes(&mut page);
-            let place = random.random_range(0..DATABASE_BYTES / PAGE_BYTES) * PAGE_BYTES;
+            random.fill(&mut page);
+            let place = random.below(DATABASE_BYTES / PAGE_BYTES) * PAGE_BYTES;
             database.write_all_at(&page, place)?;
         }
         counters.sync_bytes.fetch_add(bytes_per_sync, Ordering::Relaxed);
@@ -183,11 +173,11 @@ fn sync(
 }
 
 /// A database of full size, whose pages are then overwritten.
-fn database(path: &Path, random: &mut ChaCha8Rng) -> io::Result<File> {
+fn database(path: &Path, random: &mut Random) -> io::Result<File> {
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
     if file.metadata()?.len() < DATABASE_BYTES {
         let mut content = vec![0; DATABASE_BYTES as usize];
-        random.fill_bytes(&mut content);
+        random.fill(&mut content);
         file.write_all_at(&content, 0)?;
         file.sync_all()?;
     }

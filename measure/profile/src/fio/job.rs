@@ -35,7 +35,6 @@ struct Rates<'a> {
     of: [u64; 2],
 }
 
-/// A job.
 #[derive(Debug)]
 pub(super) struct Job<'a> {
     pattern: Pattern,

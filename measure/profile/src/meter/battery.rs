@@ -17,7 +17,6 @@ const EVERY: Duration = Duration::from_millis(250);
 /// Most gauges update about once a second; a cell must contain several updates.
 const CELL_MIN: Duration = Duration::from_secs(5);
 
-/// Reads all batteries.
 #[derive(Debug)]
 pub struct Battery {
     sense: Sense,

@@ -23,7 +23,6 @@ use serde::{Deserialize, Serialize};
 use super::{About, Meter, MeterKind, Work, guest_flash};
 use crate::error::Result;
 
-/// What is assumed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Constants {
     /// One core at work: the 200 mA that Android's description of power profiles gives as the example for the slowest
@@ -59,7 +58,6 @@ enum Source {
     Counters(Sense),
 }
 
-/// The model.
 #[derive(Debug)]
 pub struct Modelled {
     source: Source,
@@ -69,7 +67,6 @@ pub struct Modelled {
 }
 
 impl Modelled {
-    /// Of a device of the lab.
     #[must_use]
     pub fn of_lab(device: Device, disk: &str) -> Self {
         Self {

@@ -11,7 +11,6 @@ use crate::error::Result;
 /// Monitors accumulate over some ms before they update.
 const CELL_MIN: Duration = Duration::from_millis(500);
 
-/// Reads all rails.
 #[derive(Debug)]
 pub struct Rails {
     sense: Sense,

@@ -18,7 +18,6 @@ const READ_AHEAD_KB: [u32; 4] = [32, 128, 512, 2_048];
 /// Targets of write-back throttling that are tried, in us: none, the kernel's for flash, its for disks (block/blk-wbt.c).
 const WBT_US: [u32; 3] = [0, 2_000, 75_000];
 
-/// A coordinate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     ReadAhead,

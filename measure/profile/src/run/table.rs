@@ -5,14 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use brisk_core::stats::bootstrapped;
 use brisk_results::Warning;
 use brisk_smartstorage::Model;
-use brisk_smartstorage::model::{Cell, MODEL_VERSION, Origin, Ratio};
+use brisk_smartstorage::model::{Cell, MODEL_VERSION, Ratio};
 use brisk_smartstorage::pattern::Window;
 
 use super::{Plan, Rates, Sums, Unfinished, phase};
 
 /// Rounds that differ by more hide savings of a few percent, and that is said: of energy ...
 const ENERGY_SPREAD_SHARE_MAX: f64 = 0.05;
-/// ... and of delay.
 const DELAY_SPREAD_SHARE_MAX: f64 = 0.10;
 
 /// The median over the rounds that have a value.
@@ -117,7 +116,6 @@ pub(super) fn table(plan: &Plan, unfinished: &Unfinished, device: String, kind: 
         version: MODEL_VERSION,
         device,
         kind,
-        origin: Origin::Measured,
         meter: plan.meter.in_words(),
         own: plan.own.clone(),
         workloads: workloads.collect(),

@@ -19,7 +19,6 @@ const END_NS: u64 = 5_000_000_000;
 /// Most bytes of a server's output in an error.
 const WORDS_BYTES: usize = 600;
 
-/// A running server.
 #[derive(Debug)]
 pub(super) struct Server {
     name: &'static str,
@@ -86,7 +85,6 @@ impl Server {
         }
     }
 
-    /// Whether it has ended.
     pub(super) fn has_ended(&self) -> bool {
         // A pidfd is readable when its process has ended.
         matches!(wait(self.pidfd.as_fd(), PollFlags::IN, 0), Ok(true))

@@ -38,7 +38,6 @@ impl Grid {
         self.size.0.div_ceil(TILE_SIDE)
     }
 
-    /// Number of tiles.
     pub(super) fn tiles(self) -> u32 {
         self.columns() * self.size.1.div_ceil(TILE_SIDE)
     }

@@ -40,7 +40,6 @@ impl Drop for Buffer {
     }
 }
 
-/// The pending request.
 #[derive(Debug)]
 struct Request {
     frame: ZwlrScreencopyFrameV1,
@@ -48,7 +47,6 @@ struct Request {
     copying: bool,
 }
 
-/// The frames of an output.
 #[derive(Debug)]
 pub(super) struct Frames {
     manager: ZwlrScreencopyManagerV1,

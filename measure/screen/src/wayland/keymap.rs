@@ -23,7 +23,6 @@ const ROWS: &[(u32, &str, &str)] = &[
     (43, "\\zxcvbnm,./", "|ZXCVBNM<>?"),
 ];
 
-/// Keys with one symbol.
 const SINGLE: &[(u32, Keysym)] = &[
     (1, Keysym::Escape),
     (14, Keysym::BackSpace),
@@ -94,7 +93,6 @@ pub(super) struct Key {
     pub(super) shift: bool,
 }
 
-/// Keys and their symbols.
 #[derive(Debug)]
 pub(super) struct Keymap {
     keys: Vec<(u32, [Keysym; 2])>,
@@ -111,7 +109,6 @@ impl Keymap {
         Self { keys: rows.chain(single).collect(), lent: VecDeque::new() }
     }
 
-    /// The key of a symbol.
     pub(super) fn find(&self, keysym: Keysym) -> Option<Key> {
         let own = self.keys.iter().find_map(|(code, [plain, shifted])| {
             let shift = *plain != keysym;
@@ -133,7 +130,6 @@ impl Keymap {
         Key { code, shift: false }
     }
 
-    /// Number of spare keys.
     pub(super) fn spare(&self) -> usize {
         SPARE.count() - self.lent.len()
     }

@@ -15,7 +15,6 @@ use crate::clock::monotonic_ns;
 use crate::screen::{Error, Result};
 use crate::wait::wait;
 
-/// Time limit of an answer.
 pub(super) const ANSWER_NS: u64 = 5_000_000_000;
 
 /// A connection, its name, and its state.

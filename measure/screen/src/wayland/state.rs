@@ -47,7 +47,6 @@ pub(super) struct Layout {
     pub(super) stride_bytes: u32,
 }
 
-/// Progress of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Progress {
     /// Its layout is unknown.
@@ -62,7 +61,6 @@ pub(super) enum Progress {
     Failed,
 }
 
-/// The requested frame.
 #[derive(Debug, Default)]
 pub(super) struct Frame {
     /// Its number; events of others are outdated.
@@ -84,7 +82,6 @@ struct Toplevel {
     activation: Option<u64>,
 }
 
-/// All state.
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) globals: Vec<Global>,
@@ -100,7 +97,6 @@ pub(super) struct State {
 }
 
 impl State {
-    /// The current windows.
     pub(super) fn windows(&self) -> Vec<WindowInfo> {
         self.toplevels.values().filter(|window| window.shown).map(|window| window.info.clone()).collect()
     }

@@ -84,7 +84,6 @@ fn set(link: &Link, keycode: u8, keysym: Keysym) -> Result<()> {
     Ok(())
 }
 
-/// Symbols of each key.
 #[derive(Debug, Default)]
 struct Map {
     first_keycode: u8,

@@ -11,7 +11,6 @@ use x11rb::rust_connection::{DefaultStream, RustConnection};
 use super::stream::TimedStream;
 use crate::screen::{Error, Result};
 
-/// Time limit of an answer.
 const ANSWER_NS: u64 = 5_000_000_000;
 
 /// A connection, its name and its screen.
@@ -91,7 +90,6 @@ impl Link {
         }
     }
 
-    /// A new id.
     pub(super) fn new_id(&self) -> Result<u32> {
         x11rb::connection::Connection::generate_id(&self.conn).map_err(|error| match error {
             ReplyOrIdError::ConnectionError(error) => self.error("a new identity", error),

@@ -20,7 +20,6 @@ use super::link::Link;
 use crate::screen::{Kind, Rect, Result, WindowInfo};
 
 x11rb::atom_manager! {
-    /// Names of properties.
     pub(super) Atoms: AtomsCookie {
         _NET_ACTIVE_WINDOW,
         _NET_CLIENT_LIST,
@@ -41,7 +40,6 @@ pub(super) struct Windows {
     atoms: Atoms,
     server_knows_pids: bool,
     known: BTreeMap<Window, WindowInfo>,
-    /// In order of appearance.
     order: Vec<Window>,
     watched: BTreeSet<Window>,
     managed: bool,
@@ -145,7 +143,6 @@ impl Windows {
         }
     }
 
-    /// Whether a scan is due.
     pub(super) fn due(&self) -> bool {
         self.stale || !self.renamed.is_empty()
     }

@@ -34,7 +34,6 @@ pub(crate) fn kill(pid: u32) {
     rustix::process::kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), Signal::KILL).unwrap();
 }
 
-/// An app.
 pub(crate) struct Painter {
     pub(crate) conn: RustConnection,
     pub(crate) root: Window,
@@ -67,7 +66,6 @@ impl Painter {
         window
     }
 
-    /// A window, on the screen.
     pub(crate) fn window(&self, at: Rect, menu: bool) -> Window {
         let window = self.unmapped(at, menu);
         self.map(window);

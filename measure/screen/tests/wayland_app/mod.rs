@@ -36,7 +36,6 @@ struct Received {
     focused: bool,
 }
 
-/// The app.
 pub(crate) struct App {
     queue: EventQueue<Received>,
     conn: Connection,

@@ -20,7 +20,6 @@ pub const OUTSIDE: &str = "outside";
 pub struct Counts {
     /// Pages written to the area.
     pub out_pages: u64,
-    /// Pages read from it.
     pub read_pages: u64,
     /// Pages that were used: read for a fault, or read ahead and faulted on later.
     pub used_pages: u64,

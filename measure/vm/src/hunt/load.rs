@@ -9,15 +9,12 @@
 /// A dimension: its values by level, and how often each is drawn.
 #[derive(Debug, Clone, Copy)]
 pub struct Dimension {
-    /// Values by level.
     pub values: &'static [u32],
     /// Weights of the levels in a draw; as many as values.
     pub weights: &'static [u8],
 }
 
-/// Dimensions of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[allow(missing_docs, reason = "the table below describes them")]
 pub enum Dim {
     Preset,
     Dies,
@@ -49,13 +46,12 @@ pub enum Dim {
 }
 
 use Dim::*;
+use brisk_core::random::Random;
 
-/// Number of dimensions.
 pub const DIMENSIONS: usize = 27;
 
 /// Pauses of 0 to 50 ms.
 const PAUSES_US: &[u32] = &[0, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000];
-/// Sizes of requests.
 const SIZES_KIB: &[u32] = &[4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
 /// All dimensions, in the order of [`Dim`].
@@ -117,8 +113,8 @@ impl Levels {
     /// Load number `number` of the seed: all levels drawn by their weights.
     #[must_use]
     pub fn draw(seed: u64, number: u64) -> Self {
-        let mut random = Random::new(seed, number);
-        Self::new(TABLE.map(|(_, dimension)| random.weighted(dimension.weights)))
+        let mut random = Random::stream(seed, number);
+        Self::new(TABLE.map(|(_, dimension)| weighted(&mut random, dimension.weights)))
     }
 
     /// The load with one to three dimensions drawn anew.
@@ -127,7 +123,7 @@ impl Levels {
         let mut levels = self.0;
         for _ in 0..=random.below(3) {
             let place = random.below(DIMENSIONS as u64) as usize;
-            levels[place] = random.weighted(TABLE[place].1.weights);
+            levels[place] = weighted(random, TABLE[place].1.weights);
         }
         Self::new(levels)
     }
@@ -170,7 +166,6 @@ impl Levels {
         self.0.iter().map(|level| u32::from(*level)).sum()
     }
 
-    /// The value of a dimension.
     #[must_use]
     pub fn value(self, dim: Dim) -> u32 {
         TABLE[dim as usize].1.values[usize::from(self.0[dim as usize])]
@@ -242,45 +237,17 @@ impl Levels {
     }
 }
 
-/// Pseudo-random numbers (splitmix64; Steele, Lea, Flood 2014): a seed gives the same loads in every version of brisk, which a
-/// library's generator does not promise.
-#[derive(Debug, Clone)]
-pub struct Random(u64);
-
-impl Random {
-    /// The stream of a seed with this number.
-    #[must_use]
-    pub fn new(seed: u64, number: u64) -> Self {
-        let mut seeds = Self(seed);
-        let first = seeds.next();
-        Self(first ^ number.wrapping_mul(0xd6e8_feb8_6659_fd93))
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number below `count`; 0 for none.
-    pub fn below(&mut self, count: u64) -> u64 {
-        self.next() % count.max(1)
-    }
-
-    /// A place, drawn by the weights.
-    fn weighted(&mut self, weights: &[u8]) -> u8 {
-        let mut left = self.below(weights.iter().map(|weight| u64::from(*weight)).sum());
-        for (place, weight) in weights.iter().enumerate() {
-            let weight = u64::from(*weight);
-            if left < weight {
-                return place as u8;
-            }
-            left -= weight;
+/// A place, drawn by the weights.
+fn weighted(random: &mut Random, weights: &[u8]) -> u8 {
+    let mut left = random.below(weights.iter().map(|weight| u64::from(*weight)).sum());
+    for (place, weight) in weights.iter().enumerate() {
+        let weight = u64::from(*weight);
+        if left < weight {
+            return place as u8;
         }
-        0
+        left -= weight;
     }
+    0
 }
 
 #[cfg(test)]

@@ -25,7 +25,6 @@ pub struct Figures {
     pub read_us_mean: Option<f64>,
     /// 99th percentile of reads, of the slowest job.
     pub read_us_p99: Option<f64>,
-    /// Reads a second.
     pub reads_per_s: Option<f64>,
     /// 99th percentile of commits, of the slowest job.
     pub commit_us_p99: Option<f64>,
@@ -33,7 +32,6 @@ pub struct Figures {
     pub write_us_mean: Option<f64>,
     /// Bytes written a second: for copies of a fixed amount until the last one was durable.
     pub write_bytes_per_s: Option<f64>,
-    /// Discards a second.
     pub discards_per_s: Option<f64>,
     /// Whether a side finished no request, so that its latencies are at least, and its throughput at most, those given.
     pub starved: bool,
@@ -92,7 +90,6 @@ pub enum Bound {
 }
 
 impl Bound {
-    /// All of them.
     pub const ALL: [Self; 8] = [
         Self::Domination,
         Self::ReadMean,
@@ -119,7 +116,6 @@ impl Bound {
         }
     }
 
-    /// In words.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -184,7 +180,6 @@ impl Bound {
     }
 }
 
-/// Value of a bound.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Value {
     /// Ratio of costs; more is worse.

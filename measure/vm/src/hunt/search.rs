@@ -9,7 +9,9 @@
 
 use std::collections::HashSet;
 
-use super::load::{Levels, Random};
+use brisk_core::random::Random;
+
+use super::load::Levels;
 use super::score::Bound;
 
 /// Worst loads of a bound that the search changes.
@@ -20,7 +22,6 @@ const DRAWS_MAX: usize = 50;
 /// A load with the values of its bounds over what the bounds allow.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tried {
-    /// The load.
     pub load: Levels,
     /// By bound: above 1 is missed.
     pub excess: Vec<(Bound, f64)>,
@@ -29,7 +30,7 @@ pub struct Tried {
 /// Up to `count` new loads, made of the worst ones of each bound in turn. `step` numbers the calls with one seed.
 #[must_use]
 pub fn next(tried: &[Tried], seed: u64, step: u64, count: usize) -> Vec<Levels> {
-    let mut random = Random::new(!seed, step);
+    let mut random = Random::stream(!seed, step);
     let mut known: HashSet<Levels> = tried.iter().map(|one| one.load).collect();
     let worst: Vec<Vec<Levels>> =
         Bound::ALL.iter().map(|bound| worst(tried, *bound, WORST)).filter(|of| !of.is_empty()).collect();
@@ -52,7 +53,6 @@ pub fn worst(tried: &[Tried], bound: Bound, count: usize) -> Vec<Levels> {
     all.into_iter().take(count).map(|(_, load)| load).collect()
 }
 
-/// Shrinks one load.
 #[derive(Debug, Clone)]
 pub struct Shrink {
     /// The smallest load that shows the effect so far.

@@ -99,7 +99,6 @@ impl Levels {
         format!("{} on {}", jobs.join(" + "), self.device_words())
     }
 
-    /// The device in words.
     #[must_use]
     pub fn device_words(self) -> String {
         let mut words = match self.value(Preset) {

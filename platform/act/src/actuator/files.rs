@@ -69,7 +69,7 @@ impl Actuator {
                 .insert(knob.clone(), ExternalChange { ours, found: found.clone(), reported: false });
             return Ok(Outcome::Left { from: found });
         }
-        hold(journal, &By::Knob(knob.clone()), &files, value, false)
+        hold(journal, &By::Knob(knob.clone()), &files, value)
     }
 }
 

@@ -47,7 +47,6 @@ struct Head {
     version: u32,
     name: String,
     owner: Owner,
-    /// Without the heads.
     lines: usize,
 }
 
@@ -190,9 +189,9 @@ mod tests {
         });
         let priority = ("[a-z.]{1,8}", prop::collection::vec(any::<u32>(), 0..3))
             .prop_map(|(group, not_ours)| PriorityEntry { group, values: vec!["idle".to_owned()], not_ours });
-        let identity = any::<(bool, u64)>().prop_map(|(is_process, number)| match is_process {
-            true => Identity::StartTicks(number),
-            false => Identity::Inode(number),
+        let identity = any::<(bool, u64)>().prop_map(|(is_group, number)| match is_group {
+            true => Identity::Inode(number),
+            false => Identity::Kernel,
         });
         let by = ("[a-z.]{1,8}", any::<bool>()).prop_map(|(group, is_knob)| match is_knob {
             true => By::Knob(format!("io.weight/{group}").parse().expect("a knob")),

@@ -97,7 +97,7 @@ pub(super) fn freeze(journal: &mut Journal, keeper: Option<&mut Keeper>, group: 
             ours.into_iter().chain(others.into_iter().filter(|file| !is_frozen(file))).collect();
         keeper.hold(&to_freeze)?;
     }
-    hold(journal, &group.by(), &files, freezer.frozen(), false)
+    hold(journal, &group.by(), &files, freezer.frozen())
 }
 
 /// Thaws it if brisk froze it.

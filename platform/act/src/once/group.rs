@@ -18,7 +18,6 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use crate::setting_file::By;
 use crate::{Error, Paths, groups};
 
-/// Directories of one group.
 #[derive(Debug)]
 pub(super) struct Group<'a> {
     pub(super) paths: &'a Paths,

@@ -26,7 +26,6 @@ use crate::worker::CHUNK_BYTES;
 /// Ranges of one call at most (IOV_MAX, `UIO_MAXIOV` of include/uapi/linux/uio.h).
 const RANGES_MAX: usize = 1024;
 
-/// Which way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Paging {
     Out,
@@ -38,7 +37,6 @@ pub(super) enum Paging {
 struct Advised {
     /// Ranges that the kernel took.
     accepted: usize,
-    /// The last refusal.
     refused: Option<io::Error>,
     /// Whether the process has ended.
     has_ended: bool,

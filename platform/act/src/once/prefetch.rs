@@ -36,7 +36,6 @@ use super::group::Group;
 use crate::ioprio::{self, IoPriority};
 use crate::{Error, worker::CHUNK_BYTES};
 
-/// Threads at most.
 const STREAMS_MAX: u8 = 16;
 /// A thread needs little.
 const STACK_BYTES: usize = 128 << 10;
@@ -44,7 +43,6 @@ const STACK_BYTES: usize = 128 << 10;
 const ROOT_TRIES: u32 = 20;
 const ROOT_INTERVAL: Duration = Duration::from_millis(1);
 
-/// What is to be read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted<'a> {
     pub(super) files: &'a [PrefetchFile],
@@ -62,7 +60,6 @@ enum Unfit {
     Failed,
 }
 
-/// What the threads share.
 struct Shared<'a> {
     wanted: Wanted<'a>,
     root: OwnedFd,
@@ -120,7 +117,6 @@ fn read(root: OwnedFd, wanted: Wanted<'_>, is_cancelled: impl Fn() -> bool + Syn
     })
 }
 
-/// What one thread does.
 fn stream(shared: &Shared<'_>, priority: IoPriority, is_cancelled: &(dyn Fn() -> bool + Sync)) {
     let thread = u32::try_from(rustix::thread::gettid().as_raw_nonzero().get()).unwrap_or(0);
     // Without it the class of brisk has to do.

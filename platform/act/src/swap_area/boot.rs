@@ -22,21 +22,16 @@ const MARK: &str = "# Made by 'brisk swap setup'; 'brisk swap undo' removes it."
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum AtBoot {
-    /// A unit of systemd.
     Unit {
-        /// Its file.
         file: PathBuf,
         /// Directories that were made for it, the outer ones first.
         #[serde(default)]
         made_dirs: Vec<PathBuf>,
     },
-    /// A line of fstab.
     Fstab {
-        /// The table.
         file: PathBuf,
         /// Why it is written in place, and not replaced as a whole.
         in_place: Option<String>,
-        /// Whether there was none.
         #[serde(default)]
         is_new: bool,
         /// Whether its last line had no end.
@@ -45,12 +40,9 @@ pub enum AtBoot {
     },
     /// A line that fstab has already, which stays as it is.
     LineOfOthers {
-        /// The table.
         file: PathBuf,
     },
-    /// Nothing.
     Nothing {
-        /// Why not.
         why: String,
     },
 }
@@ -184,7 +176,6 @@ fn is_ours(unit: &Path) -> bool {
     is_file && fs::read(unit).is_ok_and(|bytes| bytes.starts_with(MARK.as_bytes()))
 }
 
-/// The text of the unit.
 fn text(places: &SwapPlaces, record: &Record) -> String {
     let program = quoted(&places.program).replace('$', "$$");
     let needs = match &record.area {

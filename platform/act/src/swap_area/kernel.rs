@@ -16,7 +16,6 @@ use super::{Result, SwapAreaError, area, failed};
 const SWAP_FLAG_PREFER: i32 = 0x8000;
 const CONTROL: &str = "/sys/class/zram-control";
 
-/// The areas that are on.
 pub(super) fn areas() -> Result<Vec<Swap>> {
     let list = Path::new("/proc/swaps");
     let bytes = fs::read(list).map_err(failed("read", list))?;
@@ -33,7 +32,11 @@ pub(super) fn is_on(area: &Path) -> Result<bool> {
     Ok(areas()?.iter().any(|one| one.path == area || (wanted.is_some() && identity(&one.path) == wanted)))
 }
 
-pub(super) fn switch_on(area: &Path, priority: i32) -> Result<()> {
+/// Switches an area on; the highest priority is filled first.
+///
+/// # Errors
+/// When the kernel refuses it.
+pub fn switch_on(area: &Path, priority: i32) -> Result<()> {
     let not_on = |source| SwapAreaError::NotOn { path: area.to_owned(), source };
     let path = CString::new(area.as_os_str().as_bytes()).map_err(|error| not_on(error.into()))?;
     // SAFETY: the string ends with a zero byte and outlives the call.
@@ -55,19 +58,27 @@ pub(super) fn boot_id() -> Result<String> {
     fs::read_to_string(path).map(|text| text.trim().to_owned()).map_err(failed("read", path))
 }
 
-/// Adds a device; gives its number.
-pub(super) fn add_zram() -> Result<u32> {
+/// Adds a device of compressed memory; returns its number.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn add_zram() -> Result<u32> {
     let path = Path::new(CONTROL).join("hot_add");
     let text = fs::read_to_string(&path).map_err(failed("add a zram device by", &path))?;
     text.trim().parse().map_err(|error| failed("add a zram device by", &path)(io::Error::other(error)))
 }
 
-pub(super) fn zram(number: u32) -> PathBuf {
+/// The device of that number.
+#[must_use]
+pub fn zram(number: u32) -> PathBuf {
     PathBuf::from(format!("/dev/zram{number}"))
 }
 
 /// Sizes it. lz4 is used where the kernel has it: it reads back fastest.
-pub(super) fn size_zram(number: u32, size_bytes: u64) -> Result<()> {
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn size_zram(number: u32, size_bytes: u64) -> Result<()> {
     let setting = |name: &str| PathBuf::from(format!("/sys/block/zram{number}/{name}"));
     let size = setting("disksize");
     if fs::read_to_string(&size).is_ok_and(|text| text.trim() != "0") {
@@ -102,6 +113,15 @@ pub(super) fn remove_zram(number: u32, uuid: &str) -> Result<()> {
     if is_on {
         switch_off(&device)?;
     }
+    free_zram(number)
+}
+
+/// Frees the memory of a device that is off, and removes it.
+///
+/// # Errors
+/// When it is in use.
+pub fn free_zram(number: u32) -> Result<()> {
+    let reset = PathBuf::from(format!("/sys/block/zram{number}/reset"));
     fs::write(&reset, "1").map_err(failed("write", &reset))?;
     let path = Path::new(CONTROL).join("hot_remove");
     fs::write(&path, number.to_string()).map_err(failed("remove a zram device by", &path))

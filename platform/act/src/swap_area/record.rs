@@ -19,7 +19,6 @@ pub(super) struct Record {
     pub(super) uuid: String,
     /// Whether the area bears it.
     pub(super) mark: Mark,
-    /// The area on flash.
     pub(super) area: Option<FlashArea>,
     /// Where the file system of a file is mounted.
     pub(super) mounted_at: Option<PathBuf>,
@@ -41,7 +40,6 @@ pub(super) enum Mark {
     None,
     /// It may bear it: the set-up failed or was interrupted there.
     Begun,
-    /// It bears it.
     Made,
 }
 
@@ -89,7 +87,6 @@ pub(super) fn is_mounted(record: &Record, file: &Path) -> bool {
     record.mounted_at.is_none() || mount_point(file) == record.mounted_at
 }
 
-/// A random one.
 fn new_uuid() -> Result<String> {
     let path = Path::new("/proc/sys/kernel/random/uuid");
     fs::read_to_string(path).map(|text| text.trim().to_owned()).map_err(failed("read", path))

@@ -5,7 +5,6 @@ use std::fs;
 use super::record::{Mark, Record};
 use super::{FlashArea, LeftArea, Result, SwapAreaError, SwapAreas, SwapPlan, area, boot, kernel, record, remove};
 
-/// What an undo did.
 #[derive(Debug)]
 pub struct Undone {
     /// What was set up; `None` where an earlier undo removed its area.

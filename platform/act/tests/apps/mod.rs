@@ -168,7 +168,6 @@ impl Process {
         line_with(&mut self.said, word, |line| line.contains(word))
     }
 
-    /// The signal that ended it.
     pub(crate) fn ended_by(&mut self) -> Option<i32> {
         end_of(&mut self.child).signal()
     }

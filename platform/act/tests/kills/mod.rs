@@ -20,6 +20,7 @@ use brisk_act::{Actuator, Keeper, Paths, Sensed, Tended, restore_leftovers};
 use brisk_core::action::Once;
 use brisk_core::app::{App, AppFacts, Role, classify};
 use brisk_core::outcome::Outcome;
+use brisk_core::random::Random;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
@@ -259,7 +260,6 @@ impl Drop for Controller {
     }
 }
 
-/// Kills what a pidfd is of.
 pub(crate) fn kill(pidfd: &OwnedFd) {
     let _ = pidfd_send_signal(pidfd, Signal::KILL);
 }
@@ -279,18 +279,5 @@ pub(crate) fn is_readable(fd: &impl std::os::fd::AsFd, within: Duration) -> bool
             Err(rustix::io::Errno::INTR) => {}
             ready => return ready.is_ok_and(|ready| ready > 0),
         }
-    }
-}
-
-/// The same numbers for the same seed (splitmix64; Steele, Lea, Flood 2014).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % limit
     }
 }

@@ -2,40 +2,40 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::Deref;
 use std::path::PathBuf;
 
-use brisk_act::{Actuator, Paths, Sensed};
+use brisk_act::{Actuator, Sensed};
 use brisk_core::action::{AddressRange, Once};
 use brisk_core::app::{AppFacts, Role, classify};
 use brisk_core::outcome::Outcome;
 
 use crate::journal_lines::of_a_dead_owner;
+use crate::plain_tree::Tree;
 
 pub(crate) const APP: &str = "app-a-1.scope";
 pub(crate) const OLD: &str = "app-old-1.scope";
 pub(crate) const SESSION: &str = "session-50";
 
 /// Version 2 has `APP` with the memory controller; version 1 has `OLD` in the freezer and the memory hierarchy.
-pub(crate) struct Machine {
-    pub(crate) dir: tempfile::TempDir,
-    pub(crate) paths: Paths,
+pub(crate) struct Machine(Tree);
+
+impl Deref for Machine {
+    type Target = Tree;
+
+    fn deref(&self) -> &Tree {
+        &self.0
+    }
 }
 
 impl Machine {
     pub(crate) fn new() -> Self {
-        let dir = tempfile::tempdir().expect("temporary directory");
-        let at = |name: &str| dir.path().join(name);
-        let paths = Paths { sysfs: at("sys"), proc: at("proc"), journal: at("run/journal") };
-        let machine = Self { paths, dir };
-        let mount = |kind: &str, name: &str, options: &str| {
-            format!("30 1 0:27 / {} rw - {kind} {kind} rw,{options}\n", machine.path(name).display())
-        };
-        let mounts = [
-            mount("cgroup2", "two", "relatime"),
-            mount("cgroup", "freezer", "freezer"),
-            mount("cgroup", "memory", "memory"),
-        ];
-        machine.put("proc/self/mountinfo", &mounts.concat());
+        let machine = Self(Tree::new(&[]));
+        machine.mount_groups(&[
+            ("cgroup2", "two", "relatime"),
+            ("cgroup", "freezer", "freezer"),
+            ("cgroup", "memory", "memory"),
+        ]);
         for (file, text) in [
             ("cgroup.procs", "41\n42\n"),
             ("cgroup.freeze", "0\n"),
@@ -58,47 +58,20 @@ impl Machine {
         ] {
             machine.put(&format!("memory/{OLD}/{file}"), text);
         }
-        for (pid, parent, adj) in [(41, 1, 300), (42, 41, 0), (43, 41, -900), (44, 1, 0), (50, 1, 0)] {
-            machine.process(pid, parent, adj);
+        for (pid, parent) in [(41, 1), (42, 41), (43, 41), (44, 1), (50, 1)] {
+            machine.process(pid, parent);
         }
         machine
     }
 
     /// A process that started at the tick of its number.
-    pub(crate) fn process(&self, pid: u32, parent: u32, adj: i32) {
+    pub(crate) fn process(&self, pid: u32, parent: u32) {
         let stat = format!("{pid} (a b) S {parent} 1 {pid} 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {pid} 0 0\n");
         self.put(&format!("proc/{pid}/stat"), &stat);
-        self.put(&format!("proc/{pid}/oom_score_adj"), &format!("{adj}\n"));
-    }
-
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
-    }
-
-    pub(crate) fn put(&self, name: &str, text: &str) {
-        let path = self.path(name);
-        fs::create_dir_all(path.parent().expect("a directory")).expect("fixture");
-        fs::write(path, text).expect("fixture");
-    }
-
-    pub(crate) fn get(&self, name: &str) -> String {
-        fs::read_to_string(self.path(name)).expect("fixture").trim().to_owned()
     }
 
     pub(crate) fn app(&self, file: &str) -> String {
         self.get(&format!("two/user/{APP}/{file}"))
-    }
-
-    pub(crate) fn adj(&self, pid: u32) -> String {
-        self.get(&format!("proc/{pid}/oom_score_adj"))
-    }
-
-    pub(crate) fn actuator(&self, dry_run: bool) -> Actuator {
-        Actuator::new(&self.paths, "briskd", dry_run).expect("a journal")
-    }
-
-    pub(crate) fn journals(&self) -> Vec<PathBuf> {
-        fs::read_dir(&self.paths.journal).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
     }
 
     /// Makes the journal that of a process that was killed.
@@ -135,22 +108,11 @@ pub(crate) fn thaw(group: &str) -> Once {
     freeze(group).undo().expect("a thaw")
 }
 
-pub(crate) fn protect(group: &str) -> Once {
-    Once::Protect { group: group.to_owned() }
-}
-
-pub(crate) fn unprotect(group: &str) -> Once {
-    protect(group).undo().expect("an end")
-}
-
-/// Each action once.
 pub(crate) fn all_on(group: &str) -> Vec<Once> {
     let ranges = vec![AddressRange { pid: 41, start: 4096, size_bytes: 4096 }];
     let of = str::to_owned;
     vec![
         thaw(group),
-        protect(group),
-        unprotect(group),
         freeze(group),
         Once::EndApp { group: of(group), grace_ms: 1 },
         Once::DropPageCache { group: of(group) },

@@ -110,7 +110,6 @@ impl Device {
         SwapPlan { area: FlashArea::Partition { path: name.to_owned() }, zram_bytes: None }
     }
 
-    /// What it holds.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         fs::read(&self.node).expect("readable")
     }

@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 
 use brisk_probes::{Connection, Event, Kind};
 
-/// Panics where it does not.
 pub(crate) fn check_order(events: &[Event]) {
     #[derive(Debug, Clone, Copy, PartialEq)]
     enum State {

@@ -70,7 +70,6 @@ pub(super) fn is_hidden(error: &Error) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct Failing {
     by_path: BTreeMap<PathBuf, String>,
-    /// By group.
     of_apps: BTreeMap<PathBuf, String>,
 }
 
@@ -102,7 +101,6 @@ impl Failing {
         }
     }
 
-    /// A sentence for each.
     pub(super) fn sentences(&self) -> impl Iterator<Item = &str> {
         self.by_path.values().chain(self.of_apps.values()).map(String::as_str)
     }

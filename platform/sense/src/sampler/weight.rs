@@ -12,7 +12,6 @@ use super::groups::{DEPTH, Group};
 
 /// How long it is known in any case.
 const FRESH_NS: u64 = 1_000_000_000;
-/// The same at the most.
 const KNOWN_NS_MAX: u64 = 10_000_000_000;
 
 /// What the processes of a group had.
@@ -27,7 +26,6 @@ pub(super) struct Weight {
 }
 
 impl Weight {
-    /// Whether it still holds.
     fn holds(&self, at_ns: u64, cpu_us: Option<u64>, swapped_pages: u64) -> bool {
         let elapsed_ns = at_ns.saturating_sub(self.at_ns);
         let is_unchanged = cpu_us.is_some() && cpu_us == self.cpu_us && swapped_pages == self.swapped_pages;

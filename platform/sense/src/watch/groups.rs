@@ -28,13 +28,11 @@ const DEPTH: usize = 12;
 /// A control group that stands for an app.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Group {
-    /// Its directory.
     pub dir: PathBuf,
     /// Its name: the last part of the directory, or the whole way below the mount point where another has the same.
     pub name: String,
 }
 
-/// What became of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GroupChange {
     /// It came to life.
@@ -51,7 +49,6 @@ pub struct GroupWatch {
     root: PathBuf,
     /// Directories, with whether a process is in them or below.
     nodes: BTreeMap<PathBuf, Node>,
-    /// What a watch is on.
     watches: HashMap<i32, PathBuf>,
     living: BTreeMap<PathBuf, Group>,
 }

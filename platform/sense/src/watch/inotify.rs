@@ -9,11 +9,9 @@ use std::path::Path;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::Errno;
 
-/// One instance.
 #[derive(Debug)]
 pub(super) struct Inotify(OwnedFd);
 
-/// One event of inotify.
 #[derive(Debug)]
 pub(super) struct Notice {
     pub(super) watch: i32,

@@ -17,7 +17,6 @@ const MESSAGE_BYTES: usize = 4096;
 #[derive(Debug)]
 pub(super) struct Netlink {
     socket: OwnedFd,
-    /// Its name in messages.
     name: &'static str,
 }
 

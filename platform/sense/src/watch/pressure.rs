@@ -37,7 +37,6 @@ impl PressureWatch {
         Ok(file.map(|file| Self { resource, file }))
     }
 
-    /// What it is about.
     #[must_use]
     pub fn resource(&self) -> Resource {
         self.resource

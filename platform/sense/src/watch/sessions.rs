@@ -56,10 +56,8 @@ pub struct ProcessSession {
     pub of_user: bool,
 }
 
-/// What became of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionChange {
-    /// A program began in it.
     Began(ProcessSession),
     /// No process of it is left.
     Gone(u32),

@@ -7,7 +7,6 @@ use std::os::fd::{AsFd, BorrowedFd};
 use crate::error::{Absent as _, Error, Result};
 use crate::machine::Sense;
 
-/// One of these tables.
 #[derive(Debug)]
 pub struct TableWatch {
     file: File,

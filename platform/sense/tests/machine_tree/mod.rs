@@ -50,17 +50,14 @@ impl Machine {
         machine.mounts(&[])
     }
 
-    /// Its root directory.
     pub(crate) fn root(&self) -> &Path {
         self.root.path()
     }
 
-    /// A reader of it.
     pub(crate) fn sense(&self) -> Sense {
         Sense::new(self.root.path())
     }
 
-    /// Writes a file.
     pub(crate) fn write(&self, path: &str, text: &str) {
         let path = self.root.path().join(path);
         fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");

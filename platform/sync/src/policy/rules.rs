@@ -11,7 +11,6 @@ use super::{Class, Homes, OF_THE_SYSTEM, RulesError};
 /// Version of the form, its first line.
 const VERSION: &str = "brisk-sync 1";
 
-/// One rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     /// What a sync of its files does.
@@ -81,7 +80,6 @@ impl Rules {
         Ok(())
     }
 
-    /// Each rule.
     #[must_use]
     pub fn all(&self) -> &[Rule] {
         &self.rules

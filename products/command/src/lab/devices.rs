@@ -164,7 +164,6 @@ pub struct Down {
 
 /// On or off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-#[expect(missing_docs, reason = "the names say it, and a comment would show in the help")]
 pub enum Switch {
     On,
     Off,

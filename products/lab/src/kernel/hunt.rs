@@ -49,7 +49,6 @@ struct Budget {
     limit_s: Option<f64>,
 }
 
-/// A batch of the hunt.
 #[derive(Debug, PartialEq, Eq)]
 enum Batch {
     Draw(usize),

@@ -13,7 +13,6 @@ use brisk_sense::Sense;
 use super::variants::{self, Variant};
 use crate::briskd;
 
-/// The checked input.
 #[derive(Debug)]
 pub(super) struct Input {
     /// The daemon's program.

@@ -70,7 +70,6 @@ fn words(variant: &Variant) -> String {
 pub(super) struct Place<'a> {
     /// The phone's disk, the only device.
     pub(super) disk: &'a str,
-    /// Where the daemon records.
     pub(super) record: &'a Path,
     /// The section of launch prefetch, where that is at work.
     pub(super) prefetch: Option<&'a toml::Table>,

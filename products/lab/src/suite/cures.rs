@@ -20,7 +20,6 @@ use brisk_vm::worker_pool;
 
 use crate::kernel::{header, machines};
 
-/// Runs it.
 pub(super) fn run(args: &CuresArgs) -> anyhow::Result<ExitCode> {
     let apps = apps(&args.apps)?;
     let solutions = solutions(&args.solutions, args.seeds > 0)?;

@@ -31,7 +31,6 @@ const APPS: [&str; 6] = ["dino", "evince", "mpv", "gnumeric", "xterm", "gimp"];
 /// Sessions of a synthetic trace: more than any number of switches needs.
 const SYNTHETIC_SESSIONS: usize = 20_000;
 
-/// Runs it.
 pub(crate) fn run(args: &DayArgs) -> anyhow::Result<ExitCode> {
     let every = &args.every;
     let policies = policies(&args.policies)?;
@@ -166,7 +165,6 @@ fn warn(head: &mut Run, warnings: Vec<Warning>, rounds: u32) {
     }
 }
 
-/// All runs of the day.
 struct Days<'a> {
     session: &'a Session,
     plan: &'a Plan,

@@ -82,7 +82,6 @@ fn action(moment: Moment) -> Action {
     }
 }
 
-/// Runs it.
 pub(crate) fn run(args: &RelaunchArgs) -> anyhow::Result<ExitCode> {
     let every = &args.every;
     let policies = policies(&args.policies)?;

@@ -68,7 +68,6 @@ impl Bench {
         }
     }
 
-    /// A phone of this process.
     pub(crate) fn phone(&self) -> Phone {
         let never = AtomicBool::new(false);
         let up = Phones::new(self.lab.dir()).up(&self.new_phone(false), &never, &mut |_: &str| {});

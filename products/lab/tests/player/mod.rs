@@ -5,6 +5,8 @@
 use std::io::{BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
+use brisk_core::random::Random;
+
 use super::*;
 
 /// Name of the test function that plays.
@@ -63,13 +65,7 @@ fn mapped(bytes: usize) -> &'static mut [u8] {
 
 /// Content that is not the same in any two pages, and cannot be compressed.
 fn fill(page: &mut [u8], number: usize) {
-    let mut state = (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    for word in page.chunks_mut(8) {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        word.copy_from_slice(&state.to_ne_bytes());
-    }
+    Random::stream(1, number as u64).fill(page);
 }
 
 /// A player in a phone, in the memory group of an app.
@@ -125,7 +121,6 @@ impl Player {
         self.ask(&format!("use {}", pages.join(",")))
     }
 
-    /// Ends it.
     pub(crate) fn end(mut self) {
         drop(self.commands.take());
         assert!(self.child.wait().expect("it ends").success());

@@ -24,38 +24,14 @@ pub struct Given {
 /// Why settings are not taken.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum GivenError {
-    /// No scheduler.
     #[error("they name no scheduler")]
     NoScheduler,
-    /// The scheduler stands twice, differently.
     #[error("they are of scheduler '{of}' and set '{set}'")]
-    TwoSchedulers {
-        /// The one that they are of.
-        of: String,
-        /// The one that they set.
-        set: String,
-    },
-    /// A setting that the search does not try.
+    TwoSchedulers { of: String, set: String },
     #[error("'{setting}' is no setting that a search tries with scheduler {scheduler}")]
-    Unknown {
-        /// The setting.
-        setting: String,
-        /// The scheduler.
-        scheduler: String,
-    },
-    /// A value beyond those that the search tries.
+    Unknown { setting: String, scheduler: String },
     #[error("{setting} = {value} is out of range: {least} to {most}")]
-    OutOfRange {
-        /// The setting.
-        setting: String,
-        /// Its value.
-        value: String,
-        /// Least value.
-        least: u64,
-        /// Greatest value.
-        most: u64,
-    },
-    /// Priorities under a scheduler that has none.
+    OutOfRange { setting: String, value: String, least: u64, most: u64 },
     #[error("scheduler {0} has no priorities")]
     NoPriorities(String),
 }
@@ -103,7 +79,6 @@ impl Given {
         Ok(Self { scheduler: scheduler.to_owned(), settings: taken, priorities })
     }
 
-    /// The scheduler.
     #[must_use]
     pub fn scheduler(&self) -> &str {
         &self.scheduler
@@ -141,7 +116,6 @@ pub struct Comparison {
     pub read_ratio: Option<Summary>,
     /// Write throughput in percent of that with the settings found.
     pub write_percent: Option<f64>,
-    /// What it says.
     pub verdict: Verdict,
 }
 

@@ -26,7 +26,6 @@ pub(super) struct Plan {
     pub(super) between: [Option<Between>; BETWEEN],
     /// Settings of the last rounds.
     pub(super) finalists: usize,
-    /// Number of last rounds.
     pub(super) last: usize,
 }
 

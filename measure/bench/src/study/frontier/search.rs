@@ -5,11 +5,9 @@ use std::time::{Duration, Instant};
 
 use brisk_act::Actuator;
 use brisk_core::outcome::Outcome as Became;
+use brisk_core::random::{Random, mix};
 use brisk_core::stats::median;
 use brisk_sense::Sense;
-use rand::SeedableRng;
-use rand::seq::SliceRandom;
-use rand_chacha::ChaCha8Rng;
 
 use super::given::{Comparison, PAIRS_MIN, Verdict};
 use super::plan::{BETWEEN, Plan};
@@ -17,7 +15,6 @@ use super::ranking::{self, Score};
 use super::space::{Candidate, Space};
 use super::trial::{self, Outcome, Trial, Writers};
 use super::{Options, SIZE_BYTES};
-use crate::address::mix;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::study::{Testbed, summary};
@@ -69,7 +66,6 @@ struct Samples {
     write_us_max: Vec<f64>,
 }
 
-/// State of the search.
 pub(super) struct Search<'a> {
     sense: &'a Sense,
     bed: &'a Testbed,
@@ -85,7 +81,7 @@ pub(super) struct Search<'a> {
     /// By index in `tried`, then load.
     samples: Vec<[Samples; LOADS.len()]>,
     refused: HashMap<Candidate, String>,
-    random: ChaCha8Rng,
+    random: Random,
     began: Instant,
     /// The search ends after this many times its budget.
     overrun: u32,
@@ -94,7 +90,6 @@ pub(super) struct Search<'a> {
     winner: Option<usize>,
 }
 
-/// Result of the search.
 pub(super) struct Found {
     pub(super) trial: Duration,
     pub(super) loads: Vec<FrontierLoad>,
@@ -127,7 +122,7 @@ impl<'a> Search<'a> {
             tried: vec![Space::baseline()],
             samples: vec![Default::default()],
             refused: HashMap::new(),
-            random: ChaCha8Rng::seed_from_u64(options.common.seed),
+            random: Random(options.common.seed),
             began,
             overrun: 1,
             overheads_s: Vec::new(),
@@ -153,7 +148,7 @@ impl<'a> Search<'a> {
                     joining.push(candidate);
                 }
             }
-            joining.shuffle(&mut self.random);
+            self.random.shuffle(&mut joining);
             joining.truncate(round.fresh);
             field.extend(joining);
             self.round(field)?;
@@ -227,7 +222,7 @@ impl<'a> Search<'a> {
     /// `count` of the initial settings: plain schedulers first, then a random choice.
     fn opening(&mut self, mut all: Vec<Candidate>, count: usize) -> Vec<Candidate> {
         if all.len() > count {
-            all.shuffle(&mut self.random);
+            self.random.shuffle(&mut all);
             all.sort_by_key(|candidate| self.space.changes(candidate) > 0);
             all.truncate(count);
         }
@@ -294,7 +289,7 @@ impl<'a> Search<'a> {
     /// always runs in the first round, as all figures are relative to it.
     fn round(&mut self, mut field: Vec<Candidate>) -> Result<()> {
         field.push(Space::baseline());
-        field.shuffle(&mut self.random);
+        self.random.shuffle(&mut field);
         for candidate in field {
             let needed =
                 candidate == Space::baseline() && self.samples[0].iter().any(|samples| samples.read_us.is_empty());
@@ -362,7 +357,6 @@ impl<'a> Search<'a> {
             .collect()
     }
 
-    /// The result.
     pub(super) fn outcome(self) -> Result<Found> {
         let scored: Vec<(usize, Score)> =
             (0..self.tried.len()).filter_map(|index| Some((index, self.score(index)?))).collect();

@@ -139,7 +139,6 @@ impl Space {
         Candidate { scheduler: None, steps: Vec::new() }
     }
 
-    /// Number of schedulers.
     pub(super) fn schedulers(&self) -> usize {
         self.schedulers.len()
     }
@@ -195,7 +194,6 @@ impl Space {
         self.changed(candidate).count()
     }
 
-    /// Its scheduler.
     pub(super) fn scheduler<'a>(&'a self, candidate: &Candidate) -> &'a str {
         candidate.scheduler.and_then(|number| self.schedulers.get(number)).map_or(&self.found, |(name, _)| name)
     }
@@ -230,7 +228,6 @@ impl Space {
             .collect()
     }
 
-    /// Its name in reports.
     pub(super) fn label(&self, candidate: &Candidate) -> String {
         if candidate.scheduler.is_none() {
             return format!("as found ({})", self.found);

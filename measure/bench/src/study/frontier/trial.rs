@@ -17,10 +17,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use brisk_core::random::mix;
 use brisk_sense::Sense;
 use rustix::io::ReadWriteFlags;
 
-use crate::address::{Addresses, Region, mix};
+use crate::address::{Addresses, Region};
 use crate::buffer::Buffers;
 use crate::control::Control;
 use crate::engine::Caller;
@@ -45,14 +46,10 @@ const HEAD_START: Duration = Duration::from_millis(100);
 /// Level of the readers' real-time I/O class (linux/ioprio.h: 0 to 7).
 const REALTIME_LEVEL: i32 = 4;
 
-/// The concurrent writers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writers {
-    /// None.
     None,
-    /// One install and one sync.
     InstallAndSync,
-    /// This many direct writers.
     Direct(u32),
 }
 
@@ -67,7 +64,6 @@ impl Writers {
     }
 }
 
-/// Parameters of one trial.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Trial {
     pub(super) readers: u32,
@@ -81,7 +77,6 @@ pub(super) struct Trial {
     pub(super) seed: u64,
 }
 
-/// Result of a trial.
 #[derive(Debug, Clone)]
 pub(super) struct Outcome {
     pub(super) reads: Times,

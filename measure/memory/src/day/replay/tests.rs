@@ -7,14 +7,12 @@ use brisk_results::EndedBy;
 use super::*;
 use crate::day::{Choice, Synthetic, plan};
 
-/// A phone in model time.
 #[derive(Default)]
 struct Model {
     /// Apps that run, the most recently used first.
     running: VecDeque<String>,
     room: usize,
     now: Duration,
-    /// Steps in order.
     steps: Vec<String>,
     /// An app that cannot be launched.
     broken: Option<&'static str>,

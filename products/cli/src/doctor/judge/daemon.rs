@@ -38,7 +38,7 @@ fn part_of(resting: &Resting) -> Part {
     match resting.part.as_str() {
         of::OPENED_FILES | of::LAUNCH_FILES | "prefetch" | "end_prefetch" => Part::Prefetch,
         of::PAGE_TABLES | "page_out" | "page_in" | "map_in" | "read_ahead" => Part::Mars,
-        of::WORKER | of::KEEPER | "freeze" | "thaw" | "protect" | "unprotect" | "end_app" => Part::Iram,
+        of::WORKER | of::KEEPER | "freeze" | "thaw" | "end_app" => Part::Iram,
         "reclaim" | "drop_page_cache" => Part::Iram,
         _ => Part::SmartIo,
     }

@@ -11,7 +11,6 @@ pub(super) struct Progress<'a> {
     runs: usize,
     visits: usize,
     begin: Instant,
-    /// Runs that are complete.
     done: usize,
     doing: String,
 }
@@ -22,14 +21,12 @@ impl<'a> Progress<'a> {
         Self { session, runs, visits: plan.visits.len(), begin: Instant::now(), done: 0, doing: String::new() }
     }
 
-    /// A run begins.
     pub(super) fn begin(&mut self, policy: &str, position: u32) {
         self.done = position as usize - 1;
         self.doing = format!("{policy}, run {position} of {}", self.runs);
         self.session.show(self.share(0), &format!("{}: beginning without apps", self.doing));
     }
 
-    /// A visit begins.
     pub(super) fn at(&mut self, n: usize, visit: &PlannedVisit) {
         let share = self.share(n);
         let left = left(self.begin.elapsed().as_secs_f64(), share);
@@ -86,7 +83,6 @@ pub(super) mod days {
         }
     }
 
-    /// The meter in the report.
     pub(in super::super) fn meter(about: &About) -> ProfileMeter {
         ProfileMeter {
             name: about.kind.name().to_owned(),

@@ -1,0 +1,68 @@
+//! A tree of plain files that stands for /proc, /sys and control groups.
+#![allow(dead_code, reason = "each test program takes what it needs")]
+
+use std::fs;
+use std::path::PathBuf;
+
+use brisk_act::{Actuator, Paths};
+use brisk_core::action::Setting;
+use brisk_core::outcome::{Applied, Outcome};
+
+pub(crate) struct Tree {
+    pub(crate) dir: tempfile::TempDir,
+    pub(crate) paths: Paths,
+}
+
+impl Tree {
+    pub(crate) fn new(files: &[(&str, &str)]) -> Self {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let at = |name: &str| dir.path().join(name);
+        let paths = Paths { sysfs: at("sys"), proc: at("proc"), journal: at("run/journal") };
+        let tree = Self { dir, paths };
+        files.iter().for_each(|(file, text)| tree.put(file, text));
+        tree
+    }
+
+    /// Mounts control groups: type, directory and options of each hierarchy.
+    pub(crate) fn mount_groups(&self, hierarchies: &[(&str, &str, &str)]) {
+        let line = |(kind, name, options): &(&str, &str, &str)| {
+            format!("30 1 0:27 / {} rw - {kind} {kind} rw,{options}\n", self.path(name).display())
+        };
+        self.put("proc/self/mountinfo", &hierarchies.iter().map(line).collect::<String>());
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub(crate) fn put(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().expect("a directory")).expect("fixture");
+        fs::write(path, text).expect("fixture");
+    }
+
+    pub(crate) fn get(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).expect("fixture").trim().to_owned()
+    }
+
+    pub(crate) fn actuator(&self, dry_run: bool) -> Actuator {
+        Actuator::new(&self.paths, "briskd", dry_run).expect("a journal")
+    }
+
+    pub(crate) fn journals(&self) -> Vec<PathBuf> {
+        fs::read_dir(&self.paths.journal).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+    }
+}
+
+pub(crate) fn targets(wanted: &[(&str, &str)]) -> Vec<Setting> {
+    wanted.iter().map(|(knob, value)| Setting::new(knob.parse().expect("a knob"), *value)).collect()
+}
+
+pub(crate) fn outcome(applied: &[Applied], knob: &str) -> Outcome {
+    let found = applied.iter().find(|applied| applied.knob.to_string() == knob);
+    found.expect("an outcome for each").outcome.clone()
+}
+
+pub(crate) fn written(from: &str, to: &str) -> Outcome {
+    Outcome::Written { from: from.to_owned(), to: to.to_owned() }
+}
