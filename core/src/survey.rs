@@ -1,4 +1,5 @@
-//! What engines show to people when asked: typed data that travels unchanged from an engine to the socket and the commands.
+//! What engines show to people when asked: typed data that travels unchanged from an engine to the socket and the
+//! commands.
 //!
 //! A person asks about a [`Topic`]; each engine returns what it knows of it as [`Shown`], or nothing.
 

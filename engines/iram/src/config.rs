@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Adaptive: a mixture of experts for the next app, launch curves with a margin that keeps the share of misses for thresholds.
-    /// Paper: as dissertation 5.3 to 5.5 says: prediction by partial matching; ARX, and twice its error as margin.
+    /// Adaptive: a mixture of experts for the next app, launch curves with a margin that keeps the share of misses for
+    /// thresholds. Paper: as dissertation 5.3 to 5.5 says: prediction by partial matching; ARX, and twice its error as
+    /// margin.
     pub mode: Mode,
     /// Number of likely next apps from which nothing is taken (dissertation 5.6.3: 9).
     pub protected_apps: usize,

@@ -1,4 +1,5 @@
-//! Back-off: what did not help is left alone for some time, for twice as long each time, up to a bound; a success ends that.
+//! Back-off: what did not help is left alone for some time, for twice as long each time, up to a bound; a success ends
+//! that.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,8 @@
 //! What an engine learns, over days and restarts: the part of its state that is kept in a file.
 //!
-//! The text is JSON of at most a few MiB, with a version first: a later form is refused for its version, not for what it has. It holds
-//! no time of a clock that begins anew with the machine. Which apps a person uses is in it: [`Learned::forget`] removes an app.
+//! The text is JSON of at most a few MiB, with a version first: a later form is refused for its version, not for what
+//! it has. It holds no time of a clock that begins anew with the machine. Which apps a person uses is in it:
+//! [`Learned::forget`] removes an app.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -125,7 +126,8 @@ impl<T> Apps<T> {
     }
 }
 
-/// For tests: what an engine has learned is read back, a text of another version is refused, and a forgotten app is nowhere in it.
+/// For tests: what an engine has learned is read back, a text of another version is refused, and a forgotten app is
+/// nowhere in it.
 ///
 /// # Panics
 /// When that is not so. `app` is to be known, and its id to be found nowhere else.

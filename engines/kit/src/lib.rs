@@ -1,9 +1,10 @@
 //! What all engines share.
 //!
-//! - [`Engine`]: the shape of an engine: pure functions of configuration, state and observation. [`Running`] is one at work, and
-//!   [`AnyEngine`] the same without its types, for the daemon.
+//! - [`Engine`]: the shape of an engine: pure functions of configuration, state and observation. [`Running`] is one at
+//!   work, and [`AnyEngine`] the same without its types, for the daemon.
 //! - [`check`]: [`Mode`], and checks of configurations; [`Section`] is the configuration of one engine.
-//! - [`learned`]: what is kept over restarts: the version of its text, apps of which the one used longest ago makes room.
+//! - [`learned`]: what is kept over restarts: the version of its text, apps of which the one used longest ago makes
+//!   room.
 //! - [`back_off`]: what does not help is left alone, for longer each time.
 //! - `world` (feature of the same name): snapshots, apps and steps for tests.
 //!
@@ -46,7 +47,8 @@ pub fn thaw(frozen: &mut BTreeMap<String, u64>, groups: Vec<(String, &'static st
 pub trait Engine: 'static {
     /// Its name in configurations and records.
     const NAME: &'static str;
-    /// Whether it runs unless the configuration says otherwise. One that freezes or ends apps does not: a person has to name it.
+    /// Whether it runs unless the configuration says otherwise. One that freezes or ends apps does not: a person has to
+    /// name it.
     const BY_DEFAULT: bool = false;
     /// Its section of the configuration.
     type Config: Section;
@@ -125,8 +127,8 @@ pub struct Running<E: Engine> {
 }
 
 impl<E: Engine> Running<E> {
-    /// One that has learned what `files` hold (texts by folder and name, such as `iram/learned.json`), with complaints about those
-    /// that cannot be used: they are left out.
+    /// One that has learned what `files` hold (texts by folder and name, such as `iram/learned.json`), with complaints
+    /// about those that cannot be used: they are left out.
     #[must_use]
     pub fn new(mut config: E::Config, files: &BTreeMap<String, String>, complaints: &mut Vec<String>) -> Self {
         let own = files.iter().filter(|(name, _)| name.split('/').next() == Some(E::NAME));

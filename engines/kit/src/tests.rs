@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use brisk_core::decision::{Decision, Needs, Observed, Request};
+use brisk_core::decision::Needs;
 use brisk_core::event::EventKind;
 use brisk_core::snapshot::Snapshot;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::*;
 use crate::world::{self, focused};
 
-/// An engine that counts how often each app comes to the foreground, and freezes the one before.
+/// An engine that counts how often each app comes to the foreground, and has it frozen since.
 #[derive(Debug)]
 struct Counts;
 
@@ -54,8 +54,7 @@ impl Engine for Counts {
                 state.frozen.insert(group.clone(), event.at_ns);
             }
         }
-        let requests: Vec<Request> = Vec::new();
-        Decision { state, requests, notes: Vec::new(), next_look_ns: None, needs: Needs::default() }
+        Decision { state, requests: Vec::new(), notes: Vec::new(), next_look_ns: None, needs: Needs::default() }
     }
 
     fn measured(config: &mut Config, measured: Config) -> Result<(), String> {

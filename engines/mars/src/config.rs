@@ -27,9 +27,9 @@ impl Default for Flash {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Adaptive: by learned hot sets: cold parts are written out first, hot sets only where the kernel does not keep them; hot sets are
-    /// read back. Paper: as MARS 3.1 to 3.4 says, as far as a kernel without changes allows: all of a background app out, all of it back
-    /// in, a reserve of free memory, no write-back during a return.
+    /// Adaptive: by learned hot sets: cold parts are written out first, hot sets only where the kernel does not keep
+    /// them; hot sets are read back. Paper: as MARS 3.1 to 3.4 says, as far as a kernel without changes allows: all of
+    /// a background app out, all of it back in, a reserve of free memory, no write-back during a return.
     pub mode: Mode,
     /// Whether memory of background apps is written out.
     pub page_out: bool,

@@ -25,9 +25,9 @@ impl Default for Flash {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Adaptive: by what launches use, in the order of the device, within limits, and only for apps that gain by it. Paper: as FAST (Joo et
-    /// al., "FAST: Quick Application Launch on Solid-State Drives", FAST '11): all that the last launch had in memory, by one thread, for
-    /// each launch.
+    /// Adaptive: by what launches use, in the order of the device, within limits, and only for apps that gain by it.
+    /// Paper: as FAST (Joo et al., "FAST: Quick Application Launch on Solid-State Drives", FAST '11): all that the last
+    /// launch had in memory, by one thread, for each launch.
     pub mode: Mode,
     /// Adaptive: whether the read-ahead of the kernel is off during the first launch of an app, so that exactly the pages that the app asks
     /// for are learned. That launch takes longer.

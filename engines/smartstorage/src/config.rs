@@ -10,7 +10,8 @@ use crate::model::{Criteria, Model};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Adaptive: by what was measured on this device, within seconds. Paper: as the dissertation does, with its constants.
+    /// Adaptive: by what was measured on this device, within seconds. Paper: as the dissertation does, with its
+    /// constants.
     pub mode: Mode,
     /// What counts when nothing is launched: 0 is energy alone, 1 delay alone. While an app is launched, delay alone does.
     pub delay_share: f64,

@@ -1,9 +1,9 @@
 //! The engines that run, and the decision of engines and arbiter on one moment.
 //!
-//! An engine is pure ([`brisk_kit::Engine`]): configuration, state and observation give requests, the next state, and what is to be observed
-//! before the next call. Adding an engine is its line in `with_engines!`. What an engine has learned goes in and out as
-//! a text; the daemon keeps it in a file, and a record holds what there was at the beginning. The daemon and `brisk replay` call the same
-//! [`Engines::decide`].
+//! An engine is pure ([`brisk_kit::Engine`]): configuration, state and observation give requests, the next state, and
+//! what is to be observed before the next call. Adding an engine is its line in `with_engines!`. What an engine has
+//! learned goes in and out as a text; the daemon keeps it in a file, and a record holds what there was at the
+//! beginning. The daemon and `brisk replay` call the same [`Engines::decide`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,8 +20,8 @@ use brisk_kit::{AnyEngine, Engine, Running};
 
 use crate::config::Config;
 
-/// Passes all engines of this brisk to another macro, after what that takes first: a line each, in their order of precedence, with the
-/// name of its section in the configuration.
+/// Passes all engines of this brisk to another macro, after what that takes first: a line each, in their order of
+/// precedence, with the name of its section in the configuration.
 macro_rules! with_engines {
     ($then:ident! { $($first:tt)* }) => {
         $then! {
@@ -44,7 +44,8 @@ macro_rules! list {
         /// Those that run unless the configuration says otherwise.
         #[must_use]
         pub fn by_default() -> Vec<&'static str> {
-            [$((<$engine>::NAME, <$engine>::BY_DEFAULT)),*].into_iter().filter(|(_, runs)| *runs).map(|(name, _)| name).collect()
+            let all = [$((<$engine>::NAME, <$engine>::BY_DEFAULT)),*];
+            all.into_iter().filter(|(_, runs)| *runs).map(|(name, _)| name).collect()
         }
 
         /// The engine of that name, which begins.
@@ -55,12 +56,15 @@ macro_rules! list {
             complaints: &mut Vec<String>,
         ) -> Option<Box<dyn AnyEngine>> {
             match name {
-                $(<$engine>::NAME => Some(Box::new(Running::<$engine>::new(config.$section.clone(), files, complaints))),)*
+                $(<$engine>::NAME => {
+                    Some(Box::new(Running::<$engine>::new(config.$section.clone(), files, complaints)))
+                })*
                 _ => None,
             }
         }
 
-        /// What an engine has learned, as a text, without what it knows of an app; `None` when it knows nothing of that app.
+        /// What an engine has learned, as a text, without what it knows of an app; `None` when it knows nothing of that
+        /// app.
         ///
         /// # Errors
         /// When the text cannot be understood.
@@ -110,8 +114,8 @@ pub struct Engines {
 }
 
 impl Engines {
-    /// Those that the configuration names, with nothing seen yet, and complaints about `files` (what was measured on devices,
-    /// and what engines have learned, by folder and name) that cannot be used: such a file is left out.
+    /// Those that the configuration names, with nothing seen yet, and complaints about `files` (what was measured on
+    /// devices, and what engines have learned, by folder and name) that cannot be used: such a file is left out.
     #[must_use]
     pub fn new(config: &Config, files: &BTreeMap<String, String>) -> (Self, Vec<String>) {
         let mut complaints = Vec::new();
@@ -171,7 +175,8 @@ impl Engines {
         self.members.iter().filter_map(move |member| member.engine.show(topic))
     }
 
-    /// The same of one that runs, with `true`; or else what an engine that does not run would make of it, having learned nothing.
+    /// The same of one that runs, with `true`; or else what an engine that does not run would make of it, having
+    /// learned nothing.
     #[must_use]
     pub fn show_or_guess(&self, config: &Config, topic: Topic<'_>) -> (bool, Option<Shown>) {
         let guess =
@@ -189,8 +194,8 @@ impl Engines {
         self.members.iter_mut().flat_map(of).collect()
     }
 
-    /// Asks all engines, and has the arbiter resolve their requests and the choices of the configuration. Settings of a device
-    /// that is not managed are left out.
+    /// Asks all engines, and has the arbiter resolve their requests and the choices of the configuration. Settings of a
+    /// device that is not managed are left out.
     pub fn decide(&mut self, config: &Config, observed: &Observed<'_>) -> Round {
         let mut round = Round::default();
         let mut claims = Vec::new();
