@@ -49,6 +49,17 @@ pub struct ActionState {
     pub outcome: Outcome,
 }
 
+/// A knob that brisk had written and that was changed externally since.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangedExternally {
+    /// The knob.
+    pub knob: Knob,
+    /// What was written.
+    pub ours: String,
+    /// What stands there.
+    pub found: String,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -21,7 +21,7 @@ use brisk_core::action::{Once, Setting};
 use brisk_core::causes::in_one_line;
 use brisk_core::knob::{Knob, QueueSetting};
 use brisk_core::outcome::{Applied, Outcome, Performed};
-use serde::{Deserialize, Serialize};
+use brisk_core::state::ChangedExternally;
 
 use crate::keeper::Keeper;
 use crate::once::stops::{Limit, Sensed};
@@ -29,17 +29,6 @@ use crate::once::{self, Ending, Means};
 use crate::setting_file::By;
 use crate::worker::Worker;
 use crate::{BlockQueue, Error, Journal, Paths, Report, groups};
-
-/// A knob that brisk had written and that was changed externally since.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ChangedExternally {
-    /// The knob.
-    pub knob: Knob,
-    /// What was written.
-    pub ours: String,
-    /// What stands there.
-    pub found: String,
-}
 
 /// Announced changes make [`Actuator::invalidate`] due; the kernel's own changes are not announced, so devices are read again
 /// after this time.

@@ -35,7 +35,7 @@ mod swap_area;
 mod undo;
 mod worker;
 
-pub use actuator::{Actuator, ChangedExternally};
+pub use actuator::Actuator;
 pub use caches::drop_caches;
 pub use error::Error;
 pub use journal::Journal;

@@ -7,10 +7,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use brisk_act::{Actuator, ChangedExternally, Paths, restore_leftovers};
+use brisk_act::{Actuator, Paths, restore_leftovers};
 use brisk_core::action::Setting;
 use brisk_core::knob::{Knob, QueueSetting};
 use brisk_core::outcome::{Applied, Outcome};
+use brisk_core::state::ChangedExternally;
 use fixture_tree::Machine;
 use proptest::prelude::*;
 use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags};

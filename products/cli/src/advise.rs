@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
+use brisk_api::init::Init;
 use brisk_command::json::{Document as Shown, Json};
 use brisk_core::units::three_digits;
-use brisk_daemon::init::Init;
 use brisk_results::Document;
 use brisk_sync::advice::Advice;
 use serde_json::{Value, json};

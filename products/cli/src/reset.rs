@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use anyhow::bail;
 use brisk_act::{Living, Paths, Restored, damaged_journals, restore_all};
+use brisk_api::dirs::JOURNAL;
+use brisk_api::{ClientError, SOCKET};
 use brisk_command::json::{Document, Json};
-use brisk_daemon::control::{ClientError, SOCKET};
-use brisk_daemon::daemon::JOURNAL;
 use serde_json::json;
 
 use crate::status::Socket;

@@ -12,16 +12,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context as _, bail};
+use brisk_api::{ClientError, LeftAlone, dirs};
 use brisk_bench::place::Place;
 use brisk_command::defaults::NO_FILE;
 use brisk_command::json::{Document, Json};
 use brisk_command::session::Session;
 use brisk_command::terminal::remark;
 use brisk_core::device::Device;
-use brisk_daemon::config::{Config, Devices, PATH};
-use brisk_daemon::control::ClientError;
-use brisk_daemon::devices::{self, Disks, LeftAlone};
-use brisk_daemon::dirs;
+use brisk_daemon::config::{Config, Devices};
+use brisk_daemon::devices::{self, Disks};
 use brisk_formats::{device_name, sysfs_name};
 use brisk_sense::{Claim, Mount, Sense, Stack, Storage};
 use serde::Serialize;
@@ -151,7 +150,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let sense = Sense::default();
     let Disks { managed, left_alone } = devices_of(&sense, args, || {
-        let path = args.config.as_deref().unwrap_or(Path::new(PATH));
+        let path = args.config.as_deref().unwrap_or(Path::new(dirs::CONFIG));
         Ok(Config::load(path, args.config.is_none())?.0.daemon.devices)
     })?;
     let mut all = Vec::new();

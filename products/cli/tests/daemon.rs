@@ -152,7 +152,7 @@ fn without_a_daemon_apps_are_not_shown_and_what_is_missing_is_said() {
         assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), String::new()), "{arguments:?}");
         let said = text(&output.stderr);
         assert!(
-            said.contains("briskd does not run") && said.contains(brisk_daemon::init::Init::of_machine().start()),
+            said.contains("briskd does not run") && said.contains(brisk_api::init::Init::of_machine().start()),
             "{arguments:?}: {said}"
         );
     }

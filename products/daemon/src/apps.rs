@@ -31,7 +31,7 @@ pub use activity::{OfGroup, Place, Seen};
 use branches::Growth;
 pub use branches::Process;
 pub use preference::Preferences;
-pub use told::{Target, Unknown};
+pub use told::Unknown;
 use told::{ToldFront, ToldLaunch};
 pub use window::Likeness;
 

@@ -18,7 +18,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use brisk_act::{Actuator, ChangedExternally, Keeper, Lock, Paths, Tended};
+use brisk_act::{Actuator, Keeper, Lock, Paths, Tended};
+use brisk_api::{Counts, LeftAlone, render};
 use brisk_core::action::Once;
 use brisk_core::causes::in_one_line;
 use brisk_core::decision::Note;
@@ -27,7 +28,7 @@ use brisk_core::event::{Event, EventKind};
 use brisk_core::knob::Knob;
 use brisk_core::outcome::Outcome;
 use brisk_core::snapshot::Snapshot;
-use brisk_core::state::{ActionState, SettingState};
+use brisk_core::state::{ActionState, ChangedExternally, SettingState};
 use brisk_record::Configuration;
 use brisk_sense::{Hierarchies, LocalTime, Sampler, Sense};
 
@@ -37,13 +38,11 @@ use crate::attempts::Attempts;
 use crate::clocks::Reading;
 use crate::config::Config;
 use crate::control::Server;
-use crate::control::protocol::Counts;
-use crate::devices::{self, Disks, LeftAlone};
+use crate::devices::{self, Disks};
 use crate::engines::Engines;
 use crate::killers::Killers;
 use crate::places::Places;
 use crate::recorder::Recorder;
-use crate::render;
 use crate::returns::Returns;
 use crate::savings::{Savings, Under};
 use crate::screen::Screen;
@@ -52,7 +51,7 @@ use crate::settings::Settings;
 use crate::sources::Sources;
 use crate::timers::{Timer, Timers};
 
-pub use start::{JOURNAL, Options};
+pub use start::Options;
 
 /// Minimum time between two rounds.
 const ROUND_NS_MIN: u64 = 50_000_000;

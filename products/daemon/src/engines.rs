@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use brisk_api::SwapWrites;
 use brisk_core::action::Once;
 use brisk_core::app::{App, Tolerance};
 use brisk_core::arbiter::{self, Claim, Person, Resolution};
@@ -18,7 +19,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::config::Config;
-use crate::control::protocol::SwapWrites;
 
 /// All engines of this brisk, in their order of precedence.
 pub const NAMES: &[&str] =

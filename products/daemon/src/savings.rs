@@ -24,10 +24,10 @@ mod tally;
 
 use std::collections::BTreeMap;
 
+use brisk_api::{Estimate, Saved};
 use brisk_core::energy::AWAKE_MW;
 use brisk_core::snapshot::{DiskRates, Interval, IoRates};
 
-use crate::control::protocol::{Estimate, Saved};
 use tally::{Difference, Tally};
 
 /// How the estimates are made, for `brisk status`.

@@ -235,7 +235,7 @@ mod tests {
         let mut settings = Settings::default();
         let change = settings.update(&[resolved("256", 12.0)], &[], &written(), 1000);
         assert_eq!(
-            crate::render::applied(&change.effects[0], Some(&resolved("256", 12.0))),
+            brisk_api::render::applied(&change.effects[0], Some(&resolved("256", 12.0))),
             "queue/sda/read_ahead_kb is 256, was 128; smartio: reads wait (share_percent 12); no other engine requests it"
         );
     }

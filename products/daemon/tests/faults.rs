@@ -10,8 +10,7 @@ use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
 
-use brisk_daemon::control::protocol::{Happening, Status};
-use brisk_daemon::control::{ClientError, SOCKET};
+use brisk_api::{ClientError, Happening, SOCKET, Status};
 use brisk_daemon::replay::Replay;
 use harness::{App, Briskd, Loop, PATIENCE, configure, place, run, turn};
 use rustix::process::Signal;

@@ -9,11 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use brisk_act::{Actuator, Keeper, Paths, Sensed};
+use brisk_api::{Client, ClientError, Happening, SOCKET, Status};
 use brisk_core::action::Once;
 use brisk_core::app::{App as Listed, AppFacts, Role, classify};
 use brisk_core::outcome::Outcome;
-use brisk_daemon::control::protocol::{Happening, Status};
-use brisk_daemon::control::{Client, ClientError, SOCKET};
 use brisk_requires::requires;
 use harness::{App, Briskd, place};
 use rustix::process::{Gid, Signal, Uid};

@@ -4,7 +4,7 @@
 //! cure leaves out), or *modelled* (a factor of the device that the cure can at most take away). The order is that of the gain as a factor;
 //! of equal ones the smaller risk comes first. What is in memory alone is a bound of the studies and no cure, so it is not listed.
 
-use brisk_daemon::init::Init;
+use brisk_api::init::Init;
 use brisk_results::{CureCrash, CureRow, FootprintDrop};
 use brisk_sync::advice::Advice;
 use brisk_sync::policy::Class;

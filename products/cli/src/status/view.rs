@@ -2,15 +2,13 @@
 
 use std::fmt::Write as _;
 
+use brisk_api::{LeftAlone, Status, Why, render};
 use brisk_command::terminal::{bad, caution, good};
 use brisk_core::app::Tolerance;
 use brisk_core::arbiter::CONFIG;
 use brisk_core::outcome::Outcome;
 use brisk_core::state::SettingState;
 use brisk_core::units::{format_bytes, three_digits};
-use brisk_daemon::control::protocol::{LeftAlone, Status};
-use brisk_daemon::devices::Why;
-use brisk_daemon::render;
 use jiff::{Timestamp, tz::TimeZone};
 
 /// A status for people.
@@ -120,8 +118,8 @@ pub(super) fn text(status: &Status) -> String {
 
 /// What is to be said where no disk is managed.
 fn why_none(left_alone: &[LeftAlone]) -> String {
-    let is_missing = |one: &&LeftAlone| one.disk.why == Why::Missing;
-    let missing: Vec<&str> = left_alone.iter().filter(is_missing).map(|one| one.disk.name.as_str()).collect();
+    let is_missing = |one: &&LeftAlone| one.why == Why::Missing;
+    let missing: Vec<&str> = left_alone.iter().filter(is_missing).map(|one| one.name.as_str()).collect();
     match (left_alone.is_empty(), missing.as_slice()) {
         (true, _) => ": the kernel shows no disk".to_owned(),
         (false, []) => String::new(),
@@ -135,8 +133,8 @@ fn by_reason(left_alone: &[LeftAlone]) -> Vec<(Vec<&str>, &str)> {
     let mut found: Vec<(Vec<&str>, &str)> = Vec::new();
     for one in left_alone {
         match found.iter_mut().find(|(_, why)| *why == one.text) {
-            Some((names, _)) => names.push(&one.disk.name),
-            None => found.push((vec![&one.disk.name], &one.text)),
+            Some((names, _)) => names.push(&one.name),
+            None => found.push((vec![&one.name], &one.text)),
         }
     }
     found
@@ -216,11 +214,11 @@ pub(crate) fn moment(wall_unix_ms: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brisk_api::{Device, Prefetched, SwapWrites};
     use brisk_command::terminal::plain;
     use brisk_core::action::Setting;
     use brisk_core::arbiter::{Overruled, Resolved, Rule};
     use brisk_core::reason::Reason;
-    use brisk_daemon::control::protocol::{Device, Prefetched, SwapWrites};
 
     fn setting() -> SettingState {
         let over = vec![Overruled { engine: "smartstorage".into(), value: "bfq".into() }];
@@ -270,7 +268,7 @@ mod tests {
             at_unix_ms: 3_600_000,
             devices: vec![Device { name: "sda".into(), model: "KLU".into(), kind: "ufs".into() }],
             settings: vec![setting()],
-            memory_programs: vec![brisk_daemon::killers::MemoryProgram {
+            memory_programs: vec![brisk_api::MemoryProgram {
                 name: "earlyoom".into(),
                 pid: 7,
                 ends_apps: true,
@@ -303,7 +301,7 @@ mod tests {
 
     #[test]
     fn disks_that_are_left_alone_are_named_with_the_reason() {
-        let left = |name: &str, why| LeftAlone::from(&brisk_daemon::devices::LeftAlone { name: name.to_owned(), why });
+        let left = |name: &str, why| LeftAlone::new(name.to_owned(), why);
         let shown = |left_alone: Vec<LeftAlone>| plain(&text(&Status { left_alone, ..Status::default() }));
         let several = shown(vec![left("sda", Why::NotUsed), left("sdb", Why::Rotating), left("sdc", Why::NotUsed)]);
         let expected = "device     none\n\

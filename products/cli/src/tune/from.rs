@@ -10,6 +10,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use brisk_api::LeftAlone;
+use brisk_api::dirs::CONFIG;
 use brisk_bench::Error;
 use brisk_bench::study::Common;
 use brisk_bench::study::frontier::{self, Comparison, Given, Verdict};
@@ -17,8 +19,8 @@ use brisk_command::json::Document;
 use brisk_command::session::Session;
 use brisk_command::terminal::remark;
 use brisk_core::device::Device;
-use brisk_daemon::config::{Config, PATH};
-use brisk_daemon::devices::{Disks, LeftAlone};
+use brisk_daemon::config::Config;
+use brisk_daemon::devices::Disks;
 use brisk_sense::Sense;
 use serde::Serialize;
 use serde_json::json;
@@ -100,7 +102,7 @@ struct Signed {
 
 /// Runs it.
 pub(super) fn run(args: &Args, file: &Path) -> anyhow::Result<ExitCode> {
-    let path = args.config.as_deref().unwrap_or(Path::new(PATH));
+    let path = args.config.as_deref().unwrap_or(Path::new(CONFIG));
     let config = Config::load(path, args.config.is_none())?.0;
     let signed = read(file, args.key.as_deref(), &config.fleet.keys)?;
     let sense = Sense::default();

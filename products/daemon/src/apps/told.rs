@@ -8,6 +8,7 @@
 
 use std::path::{Path, PathBuf};
 
+use brisk_api::Target;
 use brisk_core::event::{Event, EventKind};
 use brisk_sense::Group;
 
@@ -21,26 +22,6 @@ const TOLD_MAX: usize = 8;
 const TOLD_DIR: &str = "/told";
 /// Longest id of an app.
 const ID_BYTES_MAX: usize = 256;
-
-/// An app that a caller names.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
-    /// By the name of its control group, or session.
-    Group(String),
-    /// By one of its processes.
-    Pid(u32),
-    /// By its id.
-    Id(String),
-}
-
-impl std::fmt::Display for Target {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Group(name) | Self::Id(name) => f.write_str(name),
-            Self::Pid(pid) => write!(f, "process {pid}"),
-        }
-    }
-}
 
 /// No running app is meant by what a caller named.
 #[derive(Debug, Clone, PartialEq, Eq)]

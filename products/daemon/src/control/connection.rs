@@ -6,10 +6,8 @@ use std::os::unix::net::UnixStream;
 
 use rustix::event::PollFlags;
 
-use super::protocol::{Call, Reply};
+use brisk_api::{CALL_BYTES_MAX, Call, Reply};
 
-/// The longest call.
-pub(super) const CALL_BYTES_MAX: usize = 16 << 10;
 /// Maximum of bytes that wait for a client to read them.
 const OUT_BYTES_MAX: usize = 512 << 10;
 /// How long a client may leave something unread.

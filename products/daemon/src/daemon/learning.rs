@@ -1,16 +1,16 @@
 //! What engines learn: kept in files at most once a minute and at the end, forgotten on request; and what they make of apps.
 
+use brisk_api::dirs::JOURNAL;
+use brisk_api::resting::part;
+use brisk_api::{Apps, Fault, Reply, reply_with};
 use brisk_core::arbiter::{Resolved, Rule};
 use brisk_core::causes::in_one_line;
 use brisk_core::decision::Observed;
 use brisk_core::event::EventKind;
 use brisk_core::reason::Reason;
 
-use super::{Daemon, JOURNAL, timer};
-use crate::attempts::part;
+use super::{Daemon, timer};
 use crate::config::Config;
-use crate::control::protocol::{Apps, Reply};
-use crate::control::{Fault, reply_with};
 use crate::engines::Engines;
 use crate::learned;
 use crate::returns::Returns;

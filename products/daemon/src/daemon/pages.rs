@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use brisk_api::resting::part;
+use brisk_api::{Fault, Pages, Reply, reply_with};
 use brisk_core::causes::in_one_line;
 use brisk_core::decision::Observed;
 use brisk_core::event::{Event, EventKind};
@@ -11,9 +13,6 @@ use brisk_sense::{Group, OpenedFiles};
 
 use super::people::processes;
 use super::{Daemon, Machine};
-use crate::attempts::part;
-use crate::control::protocol::{Pages, Reply};
-use crate::control::{Fault, reply_with};
 use crate::returns::Used;
 
 /// Files that apps open while they are launched.

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use brisk_api::{Fault, Reply, Target, reply_with};
 use brisk_core::event::EventKind;
 use brisk_sense::{Group, Sense};
 
 use super::{Daemon, Machine};
-use crate::apps::{self, OfGroup, Place, Preferences, Process, Seen, Target};
-use crate::control::protocol::Reply;
-use crate::control::{Fault, Peer, reply_with};
+use crate::apps::{self, OfGroup, Place, Preferences, Process, Seen};
+use crate::control::Peer;
 
 impl Daemon {
     /// Reads what each app does for its user, unless that was done just now: for an engine that decides by it, or a client that asks.

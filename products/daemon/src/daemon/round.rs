@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use brisk_api::render;
+use brisk_api::resting::of_knob;
 use brisk_core::action::{Once, Setting};
 use brisk_core::app::App;
 use brisk_core::arbiter::{Resolution, Resolved};
@@ -18,8 +20,6 @@ use brisk_act::Sensed;
 
 use super::{ACTIONS_SHOWN, Daemon, Machine, SETTLE_NS, log, nice_min, timer};
 use crate::account::Doing;
-use crate::attempts::of_knob;
-use crate::render;
 use crate::settings::Change;
 
 /// A setting whose queue was busy is tried again after this time.
