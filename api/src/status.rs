@@ -199,7 +199,7 @@ pub struct Status {
     pub left_alone: Vec<LeftAlone>,
     /// Apps that run.
     pub apps: Vec<App>,
-    /// Requested levels, with what became of each.
+    /// Requested settings, with what became of each.
     pub settings: Vec<SettingState>,
     /// The last one-shot actions, with what became of each.
     #[serde(default)]

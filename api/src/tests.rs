@@ -61,7 +61,7 @@ fn outcomes() -> Vec<Outcome> {
         Outcome::Prefetched { read_bytes: 1, changed_files: 0, complete: true },
         Outcome::Pending { why: text() },
         Outcome::Planned { from: Some(text()), to: Some(text()) },
-        Outcome::Left { from: text() },
+        Outcome::Left { found: text() },
         Outcome::Gone,
         Outcome::Refused { why: text() },
         Outcome::Paused,
@@ -71,8 +71,7 @@ fn outcomes() -> Vec<Outcome> {
 
 fn setting(outcome: Outcome) -> SettingState {
     let what = Setting { knob: "queue/sda/scheduler".parse().expect("a knob"), value: "bfq".to_owned() };
-    let (original, outcome) = (Some("none".to_owned()), Some(outcome));
-    SettingState { resolved: resolved(what), original, since_unix_ms: 1, outcome }
+    SettingState { resolved: resolved(what), original: Some("none".to_owned()), since_unix_ms: 1, outcome }
 }
 
 fn action(outcome: Outcome) -> ActionState {
@@ -119,7 +118,7 @@ fn the_description_names_what_is_sent() {
     let app = classify(&AppFacts { offers: GroupSetting::ALL.into(), activity: of_terminal, ..AppFacts::default() });
     let note = Note { engine: "iram".to_owned(), reason: Reason::rule("test") };
     let knob = "queue/sda/scheduler".parse().expect("a knob");
-    let changed = ChangedExternally { knob, ours: "1".to_owned(), found: "2".to_owned() };
+    let changed = ChangedExternally { knob, written: "1".to_owned(), found: "2".to_owned() };
     let survey = app_memory();
     let app_pages = AppPages {
         group: "app-x-1.scope".to_owned(),
@@ -133,12 +132,12 @@ fn the_description_names_what_is_sent() {
     };
     let types: [(&str, BTreeSet<String>); 29] = [
         ("Status", keys(&Status::default())),
-        // No level is read ahead, or ended early.
+        // No setting is read ahead, or ended early.
         ("Setting", {
             let of_actions =
                 |outcome: &Outcome| matches!(outcome, Outcome::Prefetched { .. } | Outcome::Cancelled { .. });
-            let of_levels = outcomes().into_iter().filter(|outcome| !of_actions(outcome));
-            of_levels.flat_map(|outcome| keys(&setting(outcome))).collect()
+            let of_settings = outcomes().into_iter().filter(|outcome| !of_actions(outcome));
+            of_settings.flat_map(|outcome| keys(&setting(outcome))).collect()
         }),
         ("Action", of_actions),
         ("Overruled", keys(&resolved(Once::Thaw { group: String::new() }).over[0])),

@@ -27,12 +27,12 @@ pub enum Error {
         source: io::Error,
     },
     /// The kernel took the value and shows another one.
-    #[error("wrote '{wanted}' to {path}, but it reads '{found}'")]
+    #[error("wrote '{requested}' to {path}, but it reads '{found}'")]
     NotTaken {
         /// The file of the setting.
         path: PathBuf,
         /// What was written.
-        wanted: String,
+        requested: String,
         /// What stands there.
         found: String,
     },
@@ -65,10 +65,10 @@ pub enum Error {
         dir: PathBuf,
     },
     /// More requests than the driver accepts.
-    #[error("the driver accepts at most {full_requests} requests, not {wanted_requests}")]
+    #[error("the driver accepts at most {full_requests} requests, not {requested_requests}")]
     TooManyTags {
         /// What was asked for.
-        wanted_requests: u32,
+        requested_requests: u32,
         /// What the driver has.
         full_requests: u32,
     },

@@ -4,7 +4,7 @@
 //! to a [`Journal`] on disk, then the new value is written, then the value in force is read back. The journal restores all
 //! settings on request and when it is dropped; after a crash, the next process that calls [`restore_leftovers`] does so.
 //!
-//! Two ways in: [`Actuator`] gets all wanted settings and finds the changes; [`BlockQueue`] changes one setting at a time.
+//! Two ways in: [`Actuator`] gets all requested settings and finds the changes; [`BlockQueue`] changes one setting at a time.
 //!
 //! Actions that happen once ([`Actuator::perform`]) are listed in `once.rs`, with a file for each mechanism. Their effects (frozen
 //! groups, protections, limits) are journaled like a knob, and undone on exit, by the next process after a crash, and by

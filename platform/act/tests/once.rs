@@ -51,13 +51,13 @@ fn what_was_frozen_or_thawed_externally_is_left() {
     let mut actuator = machine.actuator(false);
     machine.put(&file, "1\n");
     assert_eq!(outcome(&mut actuator, &freeze(APP)), Outcome::Unchanged);
-    assert_eq!(outcome(&mut actuator, &thaw(APP)), Outcome::Left { from: "1".to_owned() });
+    assert_eq!(outcome(&mut actuator, &thaw(APP)), Outcome::Left { found: "1".to_owned() });
     assert_eq!((machine.app("cgroup.freeze"), machine.journals()), ("1".to_owned(), vec![]));
     // Thawed externally, after brisk had frozen it.
     machine.put(&file, "0\n");
     assert_eq!(outcome(&mut actuator, &freeze(APP)), Outcome::Done);
     machine.put(&file, "0\n");
-    assert_eq!(outcome(&mut actuator, &freeze(APP)), Outcome::Left { from: "0".to_owned() });
+    assert_eq!(outcome(&mut actuator, &freeze(APP)), Outcome::Left { found: "0".to_owned() });
     assert_eq!(outcome(&mut actuator, &thaw(APP)), Outcome::Done);
     assert_eq!(outcome(&mut actuator, &freeze(APP)), Outcome::Done);
     // Made anew under the same name while brisk was dead: another group.
@@ -83,7 +83,7 @@ fn protected_processes_get_their_own_values_back_and_so_do_those_they_made() {
         machine.process(46, 45, -900);
         machine.put("proc/42/oom_score_adj", "5\n");
         machine.process(47, 1, -900);
-        assert_eq!(outcome(&mut actuator, &protect(APP)), Outcome::Left { from: "5".to_owned() });
+        assert_eq!(outcome(&mut actuator, &protect(APP)), Outcome::Left { found: "5".to_owned() });
         if is_crash {
             machine.crash(actuator, str::to_owned);
             let reports = restore_leftovers(&machine.paths).expect("undone");

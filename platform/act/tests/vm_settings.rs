@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use brisk_act::{Actuator, Paths, restore_leftovers};
 use brisk_core::action::Setting;
 use brisk_core::knob::{Knob, VmSetting};
-use brisk_core::outcome::{Applied, Outcome};
+use brisk_core::outcome::{Outcome, Outcomes};
 use brisk_requires::{line_with, requires};
 use journal_lines::of_a_dead_owner;
 use proptest::prelude::*;
@@ -66,13 +66,12 @@ impl Machine {
     }
 }
 
-fn targets(wanted: &[(&str, &str)]) -> Vec<Setting> {
-    wanted.iter().map(|(knob, value)| Setting::new(knob.parse().expect("a knob"), *value)).collect()
+fn targets(requested: &[(&str, &str)]) -> Vec<Setting> {
+    requested.iter().map(|(knob, value)| Setting::new(knob.parse().expect("a knob"), *value)).collect()
 }
 
-fn outcome(applied: &[Applied], knob: &str) -> Outcome {
-    let found = applied.iter().find(|applied| applied.knob.to_string() == knob);
-    found.expect("an outcome for each").outcome.clone()
+fn outcome(outcomes: &Outcomes, knob: &str) -> Outcome {
+    outcomes[&knob.parse().expect("a knob")].clone()
 }
 
 fn written(from: &str, to: &str) -> Outcome {
@@ -84,12 +83,12 @@ fn a_measurement_holds_a_setting_for_as_long_as_it_names_it() {
     let machine = Machine::new();
     let before = machine.all();
     let mut actuator = machine.actuator();
-    let wanted = targets(&[("vm/page-cluster", "0"), ("vm/lru_gen/min_ttl_ms", "1000")]);
-    let applied = actuator.apply(&wanted);
+    let requested = targets(&[("vm/page-cluster", "0"), ("vm/lru_gen/min_ttl_ms", "1000")]);
+    let applied = actuator.apply(&requested);
     assert_eq!(outcome(&applied, "vm/page-cluster"), written("3", "0"));
     assert_eq!(outcome(&applied, "vm/lru_gen/min_ttl_ms"), written("0", "1000"));
-    assert_eq!(actuator.original(&wanted[0].knob), Some("3"));
-    assert_eq!(outcome(&actuator.apply(&wanted), "vm/page-cluster"), Outcome::Unchanged);
+    assert_eq!(actuator.original(&requested[0].knob), Some("3"));
+    assert_eq!(outcome(&actuator.apply(&requested), "vm/page-cluster"), Outcome::Unchanged);
     let applied = actuator.apply(&targets(&[("vm/page-cluster", "5")]));
     assert_eq!(outcome(&applied, "vm/page-cluster"), written("0", "5"));
     assert_eq!(outcome(&applied, "vm/lru_gen/min_ttl_ms"), Outcome::Restored { to: "0".to_owned() });
@@ -102,16 +101,16 @@ fn a_measurement_holds_a_setting_for_as_long_as_it_names_it() {
 fn an_external_change_is_left_until_forgiven() {
     let machine = Machine::new();
     let mut actuator = machine.actuator();
-    let wanted = targets(&[("vm/swappiness", "100")]);
-    actuator.apply(&wanted);
+    let requested = targets(&[("vm/swappiness", "100")]);
+    actuator.apply(&requested);
     fs::write(machine.path("proc/sys/vm/swappiness"), "10\n").expect("external change");
-    assert_eq!(outcome(&actuator.apply(&wanted), "vm/swappiness"), Outcome::Left { from: "10".to_owned() });
+    assert_eq!(outcome(&actuator.apply(&requested), "vm/swappiness"), Outcome::Left { found: "10".to_owned() });
     let changed = actuator.check();
     assert_eq!((changed[0].knob.to_string(), changed[0].found.as_str()), ("vm/swappiness".to_owned(), "10"));
-    assert_eq!(outcome(&actuator.apply(&[]), "vm/swappiness"), Outcome::Left { from: "10".to_owned() });
+    assert_eq!(outcome(&actuator.apply(&[]), "vm/swappiness"), Outcome::Left { found: "10".to_owned() });
     assert_eq!(machine.read("proc/sys/vm/swappiness"), "10");
 
-    actuator.apply(&wanted);
+    actuator.apply(&requested);
     fs::write(machine.path("proc/sys/vm/swappiness"), "20\n").expect("external change");
     let report = actuator.restore().expect("restored");
     assert_eq!((report.left[0].device.as_str(), report.left[0].found.as_deref()), ("vm", Some("20")));
@@ -181,11 +180,11 @@ proptest! {
         let before = machine.all();
         let mut actuator = machine.actuator();
         for round in &rounds {
-            let wanted = round.iter().map(|(of, number)| {
+            let requested = round.iter().map(|(of, number)| {
                 Setting::new(Knob::Vm { setting: VmSetting::ALL[*of] }, number.to_string())
             });
-            let wanted: Vec<Setting> = wanted.collect();
-            actuator.apply(&wanted);
+            let requested: Vec<Setting> = requested.collect();
+            actuator.apply(&requested);
             for (of, number) in round {
                 prop_assert_eq!(machine.read(FILES[*of].0), number.to_string());
             }
@@ -243,8 +242,8 @@ fn settings_of_a_killed_process_are_restored_by_the_next() {
     // They are the machine's: one test at a time, also of other runs.
     let alone = File::open("/proc/sys/vm").expect("settings");
     alone.lock().expect("locked");
-    let wanted = wanted_here();
-    let before = stands(&wanted);
+    let requested = wanted_here();
+    let before = stands(&requested);
     let dir = tempfile::tempdir().expect("temporary directory");
     let paths = Paths::with_run_dir(dir.path());
     let mut child = Command::new(std::env::current_exe().expect("this program"))
@@ -255,13 +254,13 @@ fn settings_of_a_killed_process_are_restored_by_the_next() {
         .expect("this program runs");
     let mut said = BufReader::new(child.stdout.take().expect("piped"));
     let line = line_with(&mut said, "held", |line| line.contains("held"));
-    let held = stands(&wanted);
+    let held = stands(&requested);
     child.kill().and_then(|()| child.wait()).expect("killed");
     let reports = restore_leftovers(&paths).expect("undone");
-    let values: Vec<String> = wanted.iter().map(|setting| setting.value.clone()).collect();
+    let values: Vec<String> = requested.iter().map(|setting| setting.value.clone()).collect();
     assert_eq!(held, values, "{line:?}");
     assert_eq!(reports[0].1.restored.len(), 2, "{reports:?}");
-    assert_eq!(stands(&wanted), before);
+    assert_eq!(stands(&requested), before);
 
     // What the kernel does not take is refused with what it takes.
     let mut actuator = Actuator::new(&paths, "suite", false).expect("a journal");

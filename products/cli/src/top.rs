@@ -136,8 +136,8 @@ fn picture(status: &Status, rates: Option<&Interval>, memory: Option<&Apps>) -> 
         let resolved = &setting.resolved;
         // Padded before it is coloured, as colours have no width.
         let value = match &setting.outcome {
-            Some(outcome @ Outcome::Refused { .. }) => bad(&not_in_force(resolved, outcome)),
-            Some(outcome) if !outcome.is_in_force() => caution(&not_in_force(resolved, outcome)),
+            outcome @ Outcome::Refused { .. } => bad(&not_in_force(resolved, outcome)),
+            outcome if !outcome.is_in_force() => caution(&not_in_force(resolved, outcome)),
             _ => format!("{:<16}", resolved.what.value),
         };
         let original = setting.original.as_deref().unwrap_or("?");
@@ -235,12 +235,7 @@ mod tests {
         };
         let status = Status {
             devices: vec![Device { name: "sda".into(), model: "KLU".into(), kind: "ufs".into() }],
-            settings: vec![SettingState {
-                resolved,
-                original: None,
-                since_unix_ms: 0,
-                outcome: Some(Outcome::Unchanged),
-            }],
+            settings: vec![SettingState { resolved, original: None, since_unix_ms: 0, outcome: Outcome::Unchanged }],
             apps: vec![app("cron", false), app("mail", true)],
             ..Status::default()
         };

@@ -334,7 +334,7 @@ impl Daemon {
         }
         self.machine.left_alone = left_alone;
         let before = &self.machine.devices;
-        let found = devices::with_originals(before, found, &self.state.settings.held());
+        let found = devices::with_originals(before, found, &self.state.settings.in_force_by_device());
         let names_without = |all: &[Device], others: &[Device]| -> Vec<String> {
             let is_new = |device: &&Device| !others.iter().any(|other| other.name == device.name);
             all.iter().filter(is_new).map(|device| device.name.clone()).collect()

@@ -211,8 +211,8 @@ fn the_program_of_the_daemon_is_its_keeper() {
     let mut actuator = actuator.guarded_by(keeper);
     let facts = AppFacts { group: name.clone(), of_user: true, role: Role::App, ..AppFacts::default() };
     let listed = classify(&facts);
-    let performed = actuator.perform(&Once::Freeze { group: name }, &Sensed { app: Some(&listed), killers: &[] }, 0);
-    assert_eq!(performed.outcome, Outcome::Done);
+    let frozen = actuator.perform(&Once::Freeze { group: name }, &Sensed { app: Some(&listed), killers: &[] }, 0);
+    assert_eq!(frozen, Outcome::Done);
     let pid = actuator.keeper().and_then(Keeper::pid).expect("it runs");
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
     assert!(status.starts_with("Name:\tbriskd-keeper\n"), "{status}");

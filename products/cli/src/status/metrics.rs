@@ -125,8 +125,7 @@ mod tests {
             reason: Reason::rule("test"),
             over: vec![],
         };
-        let outcome = Some(Outcome::Unchanged);
-        let setting = SettingState { resolved, original: None, since_unix_ms: 0, outcome };
+        let setting = SettingState { resolved, original: None, since_unix_ms: 0, outcome: Outcome::Unchanged };
         let counts = Counts { rounds: 7, ..Counts::default() };
         let estimate = Estimate { value: 1_500_000, low: -1, high: 2_000_000 };
         let saved = Saved { device: "sda".into(), read_delay_us: Some(estimate), reads: 9, ..Saved::default() };

@@ -151,10 +151,7 @@ fn or_none(text: &str) -> &str {
 }
 
 fn outcome(setting: &SettingState) -> String {
-    match &setting.outcome {
-        Some(outcome) if !outcome.is_in_force() => format!(" ({})", judged(outcome)),
-        _ => String::new(),
-    }
+    if setting.is_in_force() { String::new() } else { format!(" ({})", judged(&setting.outcome)) }
 }
 
 /// An outcome that is not in force: a refusal is worse than a delay.
@@ -183,12 +180,8 @@ pub(crate) fn setting_lines(setting: &SettingState, now_unix_ms: u64) -> String 
         }
         None => text += "  the value before brisk is unknown\n",
     }
-    match &setting.outcome {
-        Some(outcome) if outcome.is_in_force() => {}
-        Some(outcome) => {
-            let _ = writeln!(text, "  not in force: {}", judged(outcome));
-        }
-        None => text += "  the record has no outcome\n",
+    if !setting.is_in_force() {
+        let _ = writeln!(text, "  not in force: {}", judged(&setting.outcome));
     }
     text
 }
@@ -229,12 +222,7 @@ mod tests {
             reason: Reason::rule("launch").word("group", "app-x-1.scope"),
             over,
         };
-        SettingState {
-            resolved,
-            original: Some("none".into()),
-            since_unix_ms: 60_000,
-            outcome: Some(Outcome::Unchanged),
-        }
+        SettingState { resolved, original: Some("none".into()), since_unix_ms: 60_000, outcome: Outcome::Unchanged }
     }
 
     #[test]
@@ -252,11 +240,11 @@ mod tests {
             "  before brisk it was none",
         ];
         assert_eq!(rest, expected);
-        let refused = SettingState { outcome: Some(Outcome::Refused { why: "no such scheduler".into() }), ..setting() };
+        let refused = SettingState { outcome: Outcome::Refused { why: "no such scheduler".into() }, ..setting() };
         let refused = setting_lines(&refused, 0);
         assert!(plain(&refused).ends_with("  not in force: refused: no such scheduler\n"));
         assert!(refused.contains(&bad("refused: no such scheduler")), "{refused:?}");
-        let mut dropped = SettingState { outcome: Some(Outcome::Dropped), ..setting() };
+        let mut dropped = SettingState { outcome: Outcome::Dropped, ..setting() };
         dropped.resolved.rule = Rule::TunableWithoutScheduler;
         assert!(setting_lines(&dropped, 0).contains("  tunable without scheduler: another scheduler is in force"));
     }

@@ -98,7 +98,7 @@ impl Daemon {
             over: Vec::new(),
         };
         let undone = undone.into_iter().map(undo).collect();
-        self.apply_edges(undone, Vec::new());
+        self.perform_actions(undone, Vec::new());
         self.policy.engines = engines;
         self.machine.told_utc_offset_s = None;
         let is_active = self.policy.engines.need_activities();
