@@ -1,17 +1,17 @@
 //! The daemon's interface: the varlink protocol, what its methods take and return, and a client.
 //!
-//! Varlink (varlink.org) is JSON objects with a zero byte after each; every service describes itself, so that `varlinkctl`
-//! and its like work without knowing brisk. The protocol is so small, and the crates for it either block a thread for each
-//! client or bring an async runtime, that it is written here.
+//! Varlink (varlink.org) is JSON objects with a zero byte after each; every service describes itself, so that
+//! `varlinkctl` and its like work without knowing brisk. The protocol is so small, and the crates for it either block a
+//! thread for each client or bring an async runtime, that it is written here.
 //!
 //! ```text
 //! client ──Call──> socket ──> Method (`method`) ──> the daemon ──> Reply, or a Fault ──> client
 //! ```
 //!
 //! `org.brisk.Daemon.varlink` describes the interface. What methods return is in `status` (the daemon at one moment) and
-//! `surveys` (what engines make of apps); settings and actions are those of `brisk_core::state`. `dirs` says where a daemon has
-//! its files, `resting` which parts of it can rest, `init` how a service is started on this machine; `render` turns events, outcomes
-//! and rules into sentences.
+//! `surveys` (what engines make of apps); settings and actions are those of `brisk_core::state`. `dirs` says where a
+//! daemon has its files, `resting` which parts of it can rest, `init` how a service is started on this machine; `render`
+//! turns events, outcomes and rules into sentences.
 //!
 //! Properties: `the_description_names_what_is_sent`; `no_call_makes_it_panic`.
 

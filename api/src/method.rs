@@ -308,7 +308,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_call_makes_it_panic(method in "(org\\.(brisk\\.Daemon|varlink\\.service))?\\.?[A-Za-z]{0,10}", key in "[a-z]{0,9}", number in any::<i64>()) {
+        fn no_call_makes_it_panic(
+            method in "(org\\.(brisk\\.Daemon|varlink\\.service))?\\.?[A-Za-z]{0,10}",
+            key in "[a-z]{0,9}",
+            number in any::<i64>(),
+        ) {
             let _ = understand(&call(&method, json!({ (key): number })));
         }
     }

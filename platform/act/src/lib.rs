@@ -43,11 +43,11 @@ pub use keeper::{KEEPER_NAME, Keeper, Tended, keep};
 pub use lock::Lock;
 pub use once::stops::{ENDS_PER_MINUTE_MAX, Sensed};
 pub use paths::Paths;
-pub use pending::{Living, Restored, restore_all};
+pub use pending::{Restored, RunningOwner, restore_all};
 pub use queue::BlockQueue;
 pub use run_dir::make_run_dir;
 pub use swap_area::{
     AtBoot, FLASH_PRIORITY, FlashArea, LeftArea, Prepared, SwapAreaError, SwapAreas, SwapPlaces, SwapPlan, Undone,
     ZRAM_PRIORITY,
 };
-pub use undo::{DamagedJournal, Left, Report, damaged_journals, restore_leftovers};
+pub use undo::{DamagedJournal, LeftSetting, Report, damaged_journals, restore_leftovers};

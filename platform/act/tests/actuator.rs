@@ -12,7 +12,7 @@ use brisk_core::action::Setting;
 use brisk_core::knob::{Knob, QueueSetting};
 use brisk_core::outcome::{Outcome, Outcomes};
 use brisk_core::state::ChangedExternally;
-use fixture_tree::Machine;
+use fixture_tree::FixtureTree;
 use proptest::prelude::*;
 use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags};
 
@@ -60,7 +60,7 @@ proptest! {
 
     #[test]
     fn undo_after_apply_is_identity(sequence in prop::collection::vec(settings(), 1..6), how in 0..3) {
-        let machine = Machine::new();
+        let machine = FixtureTree::new();
         let before = machine.all();
         let mut actuator = machine.actuator();
         for targets in &sequence {
@@ -84,7 +84,7 @@ proptest! {
 
     #[test]
     fn what_stands_already_is_not_written(requested in settings()) {
-        let machine = Machine::new();
+        let machine = FixtureTree::new();
         let mut actuator = machine.actuator();
         let requested: Vec<_> = requested.into_iter().map(|(knob, value)| Setting::new(knob, value)).collect();
         actuator.apply(&requested);
@@ -99,7 +99,7 @@ proptest! {
 
     #[test]
     fn a_dry_run_changes_nothing(requested in settings()) {
-        let machine = Machine::new();
+        let machine = FixtureTree::new();
         let before = machine.all();
         let mut actuator = Actuator::new(&machine.paths, "briskd", true).expect("no journal");
         let requested: Vec<_> = requested.into_iter().map(|(knob, value)| Setting::new(knob, value)).collect();
@@ -116,7 +116,7 @@ proptest! {
 
 #[test]
 fn targets_are_complete_and_what_is_left_out_is_put_back() {
-    let machine = Machine::new();
+    let machine = FixtureTree::new();
     let mut actuator = machine.actuator();
     let first = targets(&[
         ("queue/sda/scheduler", "mq-deadline"),
@@ -141,7 +141,7 @@ fn targets_are_complete_and_what_is_left_out_is_put_back() {
 
 #[test]
 fn an_external_change_is_left_until_forgiven() {
-    let machine = Machine::new();
+    let machine = FixtureTree::new();
     let mut actuator = machine.actuator();
     let requested = targets(&[("queue/sda/read_ahead_kb", "512"), ("queue/sda/nr_requests", "64")]);
     actuator.apply(&requested);
@@ -168,7 +168,7 @@ fn an_external_change_is_left_until_forgiven() {
 
 #[test]
 fn an_external_change_is_found_without_a_check() {
-    let machine = Machine::new();
+    let machine = FixtureTree::new();
     let mut actuator = machine.actuator();
     let requested = targets(&[("queue/sda/scheduler", "kyber")]);
     actuator.apply(&requested);
@@ -182,7 +182,7 @@ fn an_external_change_is_found_without_a_check() {
 
 #[test]
 fn what_cannot_be_says_what_can() {
-    let machine = Machine::new();
+    let machine = FixtureTree::new();
     let mut actuator = machine.actuator();
     let refused =
         |actuator: &mut Actuator, knob: &str, value: &str| match outcomes(actuator.apply(&targets(&[(knob, value)])))
@@ -217,7 +217,7 @@ fn what_cannot_be_says_what_can() {
 
 #[test]
 fn driver_tags_are_those_of_the_driver_and_not_of_the_scheduler() {
-    let machine = Machine::new();
+    let machine = FixtureTree::new();
     let mut actuator = machine.actuator();
     let found = outcomes(actuator.apply(&targets(&[("queue/sda/driver_tags", "2")])));
     assert_eq!(found["queue/sda/driver_tags"], written("128", "4"), "4 is the least");
@@ -229,7 +229,7 @@ fn driver_tags_are_those_of_the_driver_and_not_of_the_scheduler() {
 
 #[test]
 fn under_none_the_number_of_requests_is_that_of_the_driver() {
-    let machine = Machine::new();
+    let machine = FixtureTree::new();
     let mut actuator = machine.actuator();
     let requested = targets(&[("queue/sda/scheduler", "none"), ("queue/sda/nr_requests", "8")]);
     actuator.apply(&requested);
@@ -246,7 +246,7 @@ fn under_none_the_number_of_requests_is_that_of_the_driver() {
 
 #[test]
 fn a_device_that_goes_is_left_and_one_that_comes_is_new() {
-    let machine = Machine::new();
+    let machine = FixtureTree::new();
     let mut actuator = machine.actuator();
     let requested = targets(&[("queue/sda/read_ahead_kb", "512"), ("queue/sdb/read_ahead_kb", "512")]);
     actuator.apply(&requested);
@@ -266,7 +266,7 @@ fn a_device_that_goes_is_left_and_one_that_comes_is_new() {
 
 #[test]
 fn a_device_without_a_medium_gets_back_what_it_had_and_is_left() {
-    let machine = Machine::new();
+    let machine = FixtureTree::new();
     let before = machine.all();
     let mut actuator = machine.actuator();
     let requested = targets(&[("queue/sda/read_ahead_kb", "512"), ("queue/sda/driver_tags", "8")]);
@@ -283,7 +283,7 @@ fn a_device_without_a_medium_gets_back_what_it_had_and_is_left() {
 
 #[test]
 fn with_announced_changes_nothing_is_read_twice() {
-    let machine = Machine::new();
+    let machine = FixtureTree::new();
     let before = machine.all();
     let mut actuator = machine.actuator();
     let requested = targets(&[("queue/sda/read_ahead_kb", "512"), ("queue/sdb/driver_tags", "9999")]);
@@ -316,7 +316,7 @@ fn with_announced_changes_nothing_is_read_twice() {
 
 #[test]
 fn a_journal_that_cannot_be_written_forbids_every_change() {
-    let machine = Machine::new();
+    let machine = FixtureTree::new();
     let before = machine.all();
     let mut actuator = machine.actuator();
     fs::remove_dir(&machine.paths.journal).expect("journal directory");
@@ -329,7 +329,7 @@ fn a_journal_that_cannot_be_written_forbids_every_change() {
 
 #[test]
 fn a_journal_of_the_first_version_is_undone() {
-    let machine = Machine::new();
+    let machine = FixtureTree::new();
     let before = machine.all();
     machine.write("sda", "queue/scheduler", "none mq-deadline [kyber] bfq\n");
     machine.write("sda", "queue/read_ahead_kb", "512\n");
@@ -381,7 +381,7 @@ impl Drop for Idler {
 
 #[test]
 fn threads_that_have_a_priority_of_their_own_keep_it() {
-    let machine = Machine::new();
+    let machine = FixtureTree::new();
     let [plain, same, other, late] = [Idler::new(), Idler::new(), Idler::new(), Idler::new()];
     let nothing = plain.priority();
     same.give("2", "6");
@@ -408,7 +408,7 @@ fn threads_that_have_a_priority_of_their_own_keep_it() {
 
 #[test]
 fn all_groups_of_one_call_share_one_write_of_the_journal() {
-    let machine = Machine::new();
+    let machine = FixtureTree::new();
     let idlers: Vec<Idler> = (0..8).map(|_| Idler::new()).collect();
     let groups: Vec<String> = (0..8).map(|number| format!("app-{number}.scope")).collect();
     for (group, idler) in groups.iter().zip(&idlers) {
@@ -442,7 +442,7 @@ fn all_groups_of_one_call_share_one_write_of_the_journal() {
 
 #[test]
 fn a_group_that_is_gone_is_left() {
-    let machine = Machine::new();
+    let machine = FixtureTree::new();
     let mut actuator = machine.actuator();
     let requested = targets(&[("io_priority/app.scope", "best-effort 6")]);
     assert_eq!(only(actuator.apply(&requested)), Outcome::Gone);
@@ -455,7 +455,7 @@ fn a_group_that_is_gone_is_left() {
 
 #[test]
 fn a_loop_device_that_gets_another_file_keeps_its_first_settings_as_those_to_come_back_to() {
-    let machine = Machine::new();
+    let machine = FixtureTree::new();
     machine.write("sda", "size", "8\n");
     fs::create_dir_all(machine.path("sda", "loop")).expect("fixture");
     machine.write("sda", "loop/backing_file", "/first\n");
@@ -478,7 +478,7 @@ fn a_loop_device_that_gets_another_file_keeps_its_first_settings_as_those_to_com
 
 #[test]
 fn a_device_out_of_use_gets_its_settings_back_at_once_and_one_at_work_does_not() {
-    let machine = Machine::new();
+    let machine = FixtureTree::new();
     machine.write("sda", "size", "8\n");
     let before = machine.all();
     let mut actuator = machine.actuator();

@@ -12,7 +12,7 @@ use journal_lines::of_a_dead_owner;
 use proptest::prelude::*;
 
 /// Two groups with the io controller, and one without.
-struct Machine {
+struct GroupTree {
     dir: tempfile::TempDir,
     paths: Paths,
 }
@@ -24,7 +24,7 @@ const FILES: [(&str, &str); 4] = [
     ("b.service/io.weight", "default 50\n"),
 ];
 
-impl Machine {
+impl GroupTree {
     fn new() -> Self {
         let dir = tempfile::tempdir().expect("temporary directory");
         let at = |name: &str| dir.path().join(name);
@@ -86,7 +86,7 @@ const WEIGHT: &str = "io.weight/b.service";
 
 #[test]
 fn released_settings_have_their_original_values() {
-    let machine = Machine::new();
+    let machine = GroupTree::new();
     let before = machine.all();
     let mut actuator = machine.actuator(false);
     let requested = targets(&[(CLASS, "promote-to-rt"), (WEIGHT, "10")]);
@@ -107,7 +107,7 @@ fn released_settings_have_their_original_values() {
 
 #[test]
 fn a_group_without_the_controller_is_left() {
-    let machine = Machine::new();
+    let machine = GroupTree::new();
     let mut actuator = machine.actuator(false);
     for knob in ["io.prio.class/c.scope", "io.bfq.weight/b.service", "io.weight/nobody.scope"] {
         assert_eq!(outcome(&actuator.apply(&targets(&[(knob, "idle")])), knob), Outcome::Gone);
@@ -117,7 +117,7 @@ fn a_group_without_the_controller_is_left() {
 
 #[test]
 fn limits_of_memory_are_restored_in_both_versions() {
-    let machine = Machine::new();
+    let machine = GroupTree::new();
     let old = machine.dir.path().join("memory/user/app-a-1.scope/memory.soft_limit_in_bytes");
     let new = |name: &str| machine.path("app-a-1.scope").join(name);
     let unlimited = "9223372036854771712\n";
@@ -141,7 +141,7 @@ fn limits_of_memory_are_restored_in_both_versions() {
 
 #[test]
 fn a_dry_run_says_what_it_would_write() {
-    let machine = Machine::new();
+    let machine = GroupTree::new();
     let before = machine.all();
     let applied = machine.actuator(true).apply(&targets(&[(CLASS, "idle"), (WEIGHT, "50")]));
     assert_eq!(
@@ -154,7 +154,7 @@ fn a_dry_run_says_what_it_would_write() {
 
 #[test]
 fn an_external_change_is_left_alone() {
-    let machine = Machine::new();
+    let machine = GroupTree::new();
     let mut actuator = machine.actuator(false);
     let requested = targets(&[(CLASS, "promote-to-rt")]);
     actuator.apply(&requested);
@@ -173,7 +173,7 @@ fn an_external_change_is_left_alone() {
 
 #[test]
 fn a_group_that_has_what_is_wanted_is_not_looked_at_until_told() {
-    let machine = Machine::new();
+    let machine = GroupTree::new();
     let mut actuator = machine.actuator(false);
     let requested = targets(&[(CLASS, "promote-to-rt"), (WEIGHT, "10")]);
     for is in [written("no-change", "promote-to-rt"), Outcome::Unchanged] {
@@ -197,7 +197,7 @@ fn a_group_that_has_what_is_wanted_is_not_looked_at_until_told() {
 
 #[test]
 fn a_later_group_of_the_same_name_is_another_one() {
-    let machine = Machine::new();
+    let machine = GroupTree::new();
     let mut actuator = machine.actuator(false);
     actuator.apply(&targets(&[(CLASS, "idle")]));
     let file = machine.path("app-a-1.scope/io.prio.class");
@@ -218,7 +218,7 @@ proptest! {
         rounds in prop::collection::vec(prop::collection::btree_map(0..FILES.len(), 1u32..1000, 0..4), 1..5),
         by_death in any::<bool>(),
     ) {
-        let machine = Machine::new();
+        let machine = GroupTree::new();
         let before = machine.all();
         let mut actuator = machine.actuator(false);
         for round in &rounds {

@@ -11,7 +11,7 @@ use brisk_act::{damaged_journals, restore_leftovers};
 use brisk_core::action::Once;
 use brisk_core::outcome::Outcome;
 use journal_lines::with;
-use once_tree::{APP, Machine, OLD, SESSION, all_on, freeze, outcome, protect, thaw, unprotect, why};
+use once_tree::{APP, OLD, OnceTree, SESSION, all_on, freeze, outcome, protect, thaw, unprotect, why};
 
 #[test]
 fn a_frozen_group_is_thawed_by_thaw_by_restore_and_at_the_end() {
@@ -19,7 +19,7 @@ fn a_frozen_group_is_thawed_by_thaw_by_restore_and_at_the_end() {
         (APP, format!("two/user/{APP}/cgroup.freeze"), "0", "1"),
         (OLD, format!("freezer/{OLD}/freezer.state"), "THAWED", "FROZEN"),
     ] {
-        let machine = Machine::new();
+        let machine = OnceTree::new();
         for way in ["thaw", "restore", "drop", "crash"] {
             let mut actuator = machine.actuator(false);
             assert_eq!(outcome(&mut actuator, &freeze(group)), Outcome::Done, "{way}");
@@ -46,7 +46,7 @@ fn a_frozen_group_is_thawed_by_thaw_by_restore_and_at_the_end() {
 
 #[test]
 fn what_was_frozen_or_thawed_externally_is_left() {
-    let machine = Machine::new();
+    let machine = OnceTree::new();
     let file = format!("two/user/{APP}/cgroup.freeze");
     let mut actuator = machine.actuator(false);
     machine.put(&file, "1\n");
@@ -72,7 +72,7 @@ fn what_was_frozen_or_thawed_externally_is_left() {
 #[test]
 fn protected_processes_get_their_own_values_back_and_so_do_those_they_made() {
     for is_crash in [false, true] {
-        let machine = Machine::new();
+        let machine = OnceTree::new();
         let mut actuator = machine.actuator(false);
         assert_eq!(outcome(&mut actuator, &protect(APP)), Outcome::Done);
         assert_eq!([41, 42, 43, 44].map(|pid| machine.adj(pid)), ["-900", "-900", "-900", "0"]);
@@ -102,7 +102,7 @@ fn protected_processes_get_their_own_values_back_and_so_do_those_they_made() {
 #[test]
 fn a_later_process_of_the_same_number_is_not_touched() {
     for is_crash in [false, true] {
-        let machine = Machine::new();
+        let machine = OnceTree::new();
         let mut actuator = machine.actuator(false);
         assert_eq!(outcome(&mut actuator, &protect(APP)), Outcome::Done);
         // 41 ends, and a process elsewhere gets its number.
@@ -122,7 +122,7 @@ fn a_later_process_of_the_same_number_is_not_touched() {
 
 #[test]
 fn groups_that_are_gone_are_forgotten_and_heirs_of_a_process_that_ended_are_not() {
-    let machine = Machine::new();
+    let machine = OnceTree::new();
     let mut actuator = machine.actuator(false);
     assert_eq!(outcome(&mut actuator, &freeze(OLD)), Outcome::Done);
     assert_eq!(outcome(&mut actuator, &protect(APP)), Outcome::Done);
@@ -148,7 +148,7 @@ fn groups_that_are_gone_are_forgotten_and_heirs_of_a_process_that_ended_are_not(
 
 #[test]
 fn a_session_is_protected_and_the_rest_is_refused_with_what_would_work() {
-    let machine = Machine::new();
+    let machine = OnceTree::new();
     let mut actuator = machine.actuator(false);
     assert_eq!(outcome(&mut actuator, &protect(SESSION)), Outcome::Done);
     assert_eq!((machine.adj(50), machine.adj(41)), ("-900".to_owned(), "300".to_owned()));
@@ -168,7 +168,7 @@ fn a_session_is_protected_and_the_rest_is_refused_with_what_would_work() {
 
 #[test]
 fn memory_is_reclaimed_within_the_bound_and_limits_are_as_before() {
-    let machine = Machine::new();
+    let machine = OnceTree::new();
     let mut actuator = machine.actuator(false);
     let reclaim = |group: &str| Once::Reclaim { group: group.to_owned(), size_bytes: 3_000_000 };
     let drop_cache = |group: &str| Once::DropPageCache { group: group.to_owned() };
@@ -191,7 +191,7 @@ fn memory_is_reclaimed_within_the_bound_and_limits_are_as_before() {
 #[test]
 fn a_crash_while_a_limit_is_lowered_puts_the_limit_back() {
     use std::os::unix::fs::MetadataExt as _;
-    let machine = Machine::new();
+    let machine = OnceTree::new();
     let mut actuator = machine.actuator(false);
     assert_eq!(outcome(&mut actuator, &freeze(OLD)), Outcome::Done);
     let limit = machine.path(&format!("memory/{OLD}/memory.limit_in_bytes"));
@@ -214,7 +214,7 @@ fn a_crash_while_a_limit_is_lowered_puts_the_limit_back() {
 
 #[test]
 fn of_a_damaged_journal_the_whole_lines_are_undone() {
-    let machine = Machine::new();
+    let machine = OnceTree::new();
     let mut actuator = machine.actuator(false);
     assert_eq!(outcome(&mut actuator, &freeze(APP)), Outcome::Done);
     assert_eq!(outcome(&mut actuator, &protect(APP)), Outcome::Done);
@@ -228,7 +228,7 @@ fn of_a_damaged_journal_the_whole_lines_are_undone() {
 
 #[test]
 fn brisk_does_not_stop_itself() {
-    let machine = Machine::new();
+    let machine = OnceTree::new();
     machine.put(&format!("proc/{}/cgroup", std::process::id()), &format!("0::/user/{APP}/inner\n"));
     let mut actuator = machine.actuator(false);
     for once in [freeze(APP), Once::EndApp { group: APP.to_owned(), grace_ms: 1 }] {
@@ -239,7 +239,7 @@ fn brisk_does_not_stop_itself() {
 
 #[test]
 fn nothing_is_changed_without_a_journal() {
-    let machine = Machine::new();
+    let machine = OnceTree::new();
     let mut actuator = machine.actuator(false);
     fs::remove_dir(&machine.paths.journal).expect("empty");
     fs::write(&machine.paths.journal, "").expect("fixture");
@@ -252,7 +252,7 @@ fn nothing_is_changed_without_a_journal() {
 
 #[test]
 fn a_dry_run_changes_nothing_and_a_group_that_is_gone_is_gone() {
-    let machine = Machine::new();
+    let machine = OnceTree::new();
     let mut dry = machine.actuator(true);
     let before = machine.all();
     for once in [APP, OLD, SESSION].into_iter().flat_map(all_on) {

@@ -27,12 +27,12 @@ const FILES: [(&str, &str); 8] = [
 ];
 
 /// A tree of files in place of /proc and /sys.
-struct Machine {
+struct VmTree {
     dir: tempfile::TempDir,
     paths: Paths,
 }
 
-impl Machine {
+impl VmTree {
     fn new() -> Self {
         let dir = tempfile::tempdir().expect("temporary directory");
         let at = |name: &str| dir.path().join(name);
@@ -80,7 +80,7 @@ fn written(from: &str, to: &str) -> Outcome {
 
 #[test]
 fn a_measurement_holds_a_setting_for_as_long_as_it_names_it() {
-    let machine = Machine::new();
+    let machine = VmTree::new();
     let before = machine.all();
     let mut actuator = machine.actuator();
     let requested = targets(&[("vm/page-cluster", "0"), ("vm/lru_gen/min_ttl_ms", "1000")]);
@@ -99,7 +99,7 @@ fn a_measurement_holds_a_setting_for_as_long_as_it_names_it() {
 
 #[test]
 fn an_external_change_is_left_until_forgiven() {
-    let machine = Machine::new();
+    let machine = VmTree::new();
     let mut actuator = machine.actuator();
     let requested = targets(&[("vm/swappiness", "100")]);
     actuator.apply(&requested);
@@ -119,7 +119,7 @@ fn an_external_change_is_left_until_forgiven() {
 
 #[test]
 fn a_setting_is_restored_after_procfs_has_made_its_file_anew() {
-    let machine = Machine::new();
+    let machine = VmTree::new();
     let mut actuator = machine.actuator();
     actuator.apply(&targets(&[("vm/vfs_cache_pressure", "50")]));
     // Made before the first is gone, so that it has another inode.
@@ -132,7 +132,7 @@ fn a_setting_is_restored_after_procfs_has_made_its_file_anew() {
 
 #[test]
 fn a_value_is_a_whole_number_and_read_as_decimal() {
-    let machine = Machine::new();
+    let machine = VmTree::new();
     let before = machine.all();
     let mut actuator = machine.actuator();
     for value in ["many", "-1", "0x10", "1.5", "3 4", ""] {
@@ -149,7 +149,7 @@ fn a_value_is_a_whole_number_and_read_as_decimal() {
 
 #[test]
 fn a_kernel_without_the_setting_is_named() {
-    let machine = Machine::new();
+    let machine = VmTree::new();
     fs::remove_dir_all(machine.path("sys/kernel/mm/lru_gen")).expect("fixture");
     let applied = machine.actuator().apply(&targets(&[("vm/lru_gen/min_ttl_ms", "1000")]));
     let Outcome::Refused { why } = outcome(&applied, "vm/lru_gen/min_ttl_ms") else { panic!("{applied:?}") };
@@ -158,7 +158,7 @@ fn a_kernel_without_the_setting_is_named() {
 
 #[test]
 fn a_dry_run_says_what_it_would_write() {
-    let machine = Machine::new();
+    let machine = VmTree::new();
     let before = machine.all();
     let mut dry = Actuator::new(&machine.paths, "briskd", true).expect("no journal");
     let applied = dry.apply(&targets(&[("vm/page-cluster", "0"), ("vm/swappiness", "60")]));
@@ -176,7 +176,7 @@ proptest! {
         rounds in prop::collection::vec(prop::collection::btree_map(0..FILES.len(), 0u32..1000, 0..4), 1..5),
         how in 0..3,
     ) {
-        let machine = Machine::new();
+        let machine = VmTree::new();
         let before = machine.all();
         let mut actuator = machine.actuator();
         for round in &rounds {

@@ -172,9 +172,9 @@ impl Attempts {
 mod tests {
     use super::*;
 
-    struct Place(tempfile::TempDir);
+    struct RunDirs(tempfile::TempDir);
 
-    impl Place {
+    impl RunDirs {
         fn new() -> Self {
             Self(tempfile::tempdir().expect("a directory"))
         }
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_part_with_two_crashes_rests_until_it_is_told() {
-        let place = Place::new();
+        let place = RunDirs::new();
         for crashes in 0..CRASHES_MAX {
             let mut attempts = place.open();
             assert_eq!(attempts.resting().count(), 0, "after {crashes}");
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn what_ended_or_was_closed_is_no_crash() {
-        let place = Place::new();
+        let place = RunDirs::new();
         let mark = place.0.path().join("run/attempts/freeze");
         for _ in 0..3 {
             let mut attempts = place.open();
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn of_several_parts_the_one_that_began_last_has_crashed() {
-        let place = Place::new();
+        let place = RunDirs::new();
         for _ in 0..CRASHES_MAX {
             let mut attempts = place.open();
             // One that goes on in a thread, and would be the last by its name.
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_mark_that_cannot_be_made_is_no_obstacle() {
-        let place = Place::new();
+        let place = RunDirs::new();
         fs::write(place.0.path().join("run"), "no directory").expect("written");
         let mut attempts = place.open();
         assert_eq!(attempts.using("page_out", || 1), Ok(1));
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_dry_run_marks_and_counts_nothing_and_lets_rest_what_rests() {
-        let place = Place::new();
+        let place = RunDirs::new();
         place.open().begin("freeze").expect("it does not rest");
         let dry = || Attempts::open(&place.0.path().join("run"), &place.0.path().join("learned"), true).0;
         assert!(dry().begin("freeze").is_ok() && dry().begin("reclaim").is_ok());
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_file_of_noise_is_a_complaint_and_no_part_rests() {
-        let place = Place::new();
+        let place = RunDirs::new();
         let learned = place.0.path().join("learned");
         fs::create_dir(&learned).expect("made");
         fs::write(learned.join(CRASHES), "{\"a\":-1}").expect("written");

@@ -44,7 +44,7 @@ use crate::killers::Killers;
 use crate::places::Places;
 use crate::recorder::Recorder;
 use crate::returns::Returns;
-use crate::savings::{Savings, Under};
+use crate::savings::{EnginesInForce, Savings};
 use crate::screen::Screen;
 use crate::service::ServiceManager;
 use crate::settings::Settings;
@@ -174,7 +174,7 @@ struct State {
     changed_externally: Vec<ChangedExternally>,
     savings: Savings,
     /// Engines whose settings were in force on each device since the last round; without devices that it changed.
-    under: BTreeMap<String, Under>,
+    under: BTreeMap<String, EnginesInForce>,
     /// What the daemon lacks or could not do, a sentence each.
     trouble: Vec<String>,
     /// Files of the kernel that cannot be read at present, a sentence each.

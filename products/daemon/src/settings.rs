@@ -8,7 +8,7 @@ use brisk_core::knob::Knob;
 use brisk_core::outcome::{Outcome, Outcomes};
 use brisk_core::state::SettingState;
 
-use crate::savings::Under;
+use crate::savings::EnginesInForce;
 
 /// All requested settings.
 #[derive(Debug, Default)]
@@ -104,7 +104,11 @@ impl Settings {
     /// Engines whose settings are in force on each of `devices`. A device that `outcomes` changed just now is left out: the
     /// requests that it serves now were made before.
     #[must_use]
-    pub fn under<'a>(&self, devices: impl Iterator<Item = &'a str>, outcomes: &Outcomes) -> BTreeMap<String, Under> {
+    pub fn under<'a>(
+        &self,
+        devices: impl Iterator<Item = &'a str>,
+        outcomes: &Outcomes,
+    ) -> BTreeMap<String, EnginesInForce> {
         let priorities = self.in_force().any(|state| state.knob().group().is_some());
         let is_switch =
             |outcome: &Outcome| outcome.is_a_change() || matches!(outcome, Outcome::Left { .. } | Outcome::Gone);
@@ -118,11 +122,11 @@ impl Settings {
             let engines: Vec<&str> = engines.into_iter().filter(|engine| *engine != CONFIG).collect();
             let is_left = |state: &SettingState| matches!(state.outcome, Outcome::Left { .. } | Outcome::Gone);
             if self.states.values().filter(of_device).any(is_left) || (engines.is_empty() && priorities) {
-                Under::Unclear
+                EnginesInForce::Unclear
             } else if engines.is_empty() {
-                Under::NoEngine
+                EnginesInForce::NoEngine
             } else {
-                Under::Engines(engines.join("+"))
+                EnginesInForce::Engines(engines.join("+"))
             }
         };
         devices.filter(is_calm).map(|device| (device.to_owned(), under(device))).collect()
@@ -202,17 +206,17 @@ mod tests {
     fn a_device_that_was_just_switched_or_changed_externally_is_not_compared() {
         let mut settings = Settings::default();
         let under = |settings: &Settings, change: &Change| settings.under(["sda"].into_iter(), &change.outcomes);
-        let engines = |of: Under| BTreeMap::from([("sda".to_owned(), of)]);
-        assert_eq!(under(&settings, &Change::default()), engines(Under::NoEngine));
+        let engines = |of: EnginesInForce| BTreeMap::from([("sda".to_owned(), of)]);
+        assert_eq!(under(&settings, &Change::default()), engines(EnginesInForce::NoEngine));
         let switched = settings.update(&[resolved("256", 1.0)], &[], written(), 1000);
         assert_eq!(under(&settings, &switched), BTreeMap::new());
         let calm = settings.update(&[resolved("256", 1.0)], &[], only(Outcome::Unchanged), 2000);
-        assert_eq!(under(&settings, &calm), engines(Under::Engines("smartio".to_owned())));
+        assert_eq!(under(&settings, &calm), engines(EnginesInForce::Engines("smartio".to_owned())));
         let fixed = Resolved { engine: CONFIG.to_owned(), ..resolved("256", 1.0) };
         let fixed = settings.update(&[fixed], &[], only(Outcome::Unchanged), 2000);
-        assert_eq!(under(&settings, &fixed), engines(Under::NoEngine));
+        assert_eq!(under(&settings, &fixed), engines(EnginesInForce::NoEngine));
         let _ = settings.update(&[resolved("256", 1.0)], &[], only(Outcome::Left { found: "64".into() }), 3000);
-        assert_eq!(under(&settings, &Change::default()), engines(Under::Unclear));
+        assert_eq!(under(&settings, &Change::default()), engines(EnginesInForce::Unclear));
     }
 
     #[test]

@@ -16,12 +16,12 @@ pub(crate) const OLD: &str = "app-old-1.scope";
 pub(crate) const SESSION: &str = "session-50";
 
 /// Version 2 has `APP` with the memory controller; version 1 has `OLD` in the freezer and the memory hierarchy.
-pub(crate) struct Machine {
+pub(crate) struct OnceTree {
     pub(crate) dir: tempfile::TempDir,
     pub(crate) paths: Paths,
 }
 
-impl Machine {
+impl OnceTree {
     pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().expect("temporary directory");
         let at = |name: &str| dir.path().join(name);

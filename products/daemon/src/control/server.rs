@@ -13,7 +13,7 @@ use rustix::fs::{Mode, chmod, chown};
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::Gid;
 
-use super::connection::{Connection, Gone, Peer};
+use super::connection::{Connection, Disconnected, Peer};
 
 /// Clients at once.
 const CLIENTS_MAX: usize = 16;
@@ -158,7 +158,7 @@ impl Server {
                 // Who hung up takes no answer any more.
                 let hung_up = flags.intersects(PollFlags::HUP | PollFlags::ERR) && !flags.intersects(PollFlags::IN);
                 let late = connection.deadline_ns().is_some_and(|deadline_ns| now_ns >= deadline_ns);
-                if hung_up || late { Err(Gone) } else { Ok(()) }
+                if hung_up || late { Err(Disconnected) } else { Ok(()) }
             })();
             if outcome.is_err() {
                 *place = None;
