@@ -1,9 +1,10 @@
 //! What brisk can do to a machine.
 //!
-//! A *level* ([`Setting`]) has a value for as long as an engine requests it, and gets the value from before brisk afterwards.
-//! An *edge* ([`Once`]) happens once. Some edges leave a state behind that has to be undone when brisk ends: a frozen group is
-//! thawed (undone by the journal, `platform/act/src/undo.rs`; [`Once::undo`] names the opposite action). `brisk-act` journals
-//! it, like a level.
+//! A *setting* ([`Setting`]) is a knob with a value: in force for as long as an engine requests it; the knob gets its original
+//! value, the one from before brisk, afterwards.
+//! A *one-shot action* ([`Once`]) happens once. Some leave a state behind that has to be undone when brisk ends: a frozen group is
+//! thawed (undone by the journal, `platform/act/src/undo.rs`; [`Once::undo`] names the opposite action).
+//! `brisk-act` journals it, like a setting.
 //!
 //! Properties: `each_action_either_favours_an_app_or_takes_from_it`; `what_undoes_an_action_is_its_opposite`.
 
@@ -35,7 +36,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// A level.
+    /// A setting of this knob.
     #[must_use]
     pub fn new(knob: Knob, value: impl Into<String>) -> Self {
         Self { knob, value: value.into() }

@@ -1,6 +1,6 @@
 //! Resolves what engines request into one value for each knob and a list of actions that do not contradict each other.
 //!
-//! Levels. The first rule that holds decides, and is part of the outcome:
+//! Settings. The first rule that holds decides, and is part of the outcome:
 //!
 //! 1. `fixed_choice`: a value that the configuration fixes.
 //! 2. `delay_before_energy`: a request for the latency of the foreground before one for energy.
@@ -9,7 +9,7 @@
 //!
 //! A tunable of a scheduler is dropped when another scheduler is in force (`tunable_without_scheduler`).
 //!
-//! Edges. All that are requested happen, except:
+//! Actions. All that are requested happen, except:
 //!
 //! 1. `protected`: what takes from an app that the person protects (class `system` in the configuration) is dropped.
 //! 2. `delay_before_energy`, `order_of_engines`: of two actions on one group, one of which favours the app and the other
@@ -55,7 +55,6 @@ pub enum Rule {
     /// The engine that the configuration names first.
     OrderOfEngines,
     /// No other engine requests it.
-    #[serde(alias = "only_wish")]
     OnlyRequest,
     /// Dropped: another scheduler is in force than the one that has the tunable.
     TunableWithoutScheduler,
@@ -88,9 +87,8 @@ impl Rule {
     }
 }
 
-/// A request that another one went before.
+/// A request that lost to one of higher precedence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "RecordedLoser")]
 pub struct Overruled {
     /// The engine.
     pub engine: String,
@@ -98,26 +96,10 @@ pub struct Overruled {
     pub value: String,
 }
 
-/// Both forms in which records have it.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum RecordedLoser {
-    Pair(String, String),
-    Named { engine: String, value: String },
-}
-
-impl From<RecordedLoser> for Overruled {
-    fn from(recorded: RecordedLoser) -> Self {
-        match recorded {
-            RecordedLoser::Pair(engine, value) | RecordedLoser::Named { engine, value } => Self { engine, value },
-        }
-    }
-}
-
-/// A level ([`Setting`]) or an edge ([`Once`]) with what decided about it.
+/// A setting or a one-shot action ([`Once`]) with what decided about it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Resolved<T> {
-    /// The level or edge.
+    /// The setting or action.
     #[serde(flatten)]
     pub what: T,
     /// Requester: an engine, or [`CONFIG`].
@@ -127,7 +109,6 @@ pub struct Resolved<T> {
     /// Why it is requested.
     pub reason: Reason,
     /// Requests that it went before; of a dropped one, the request that went before it.
-    #[serde(default)]
     pub over: Vec<Overruled>,
 }
 
@@ -136,7 +117,7 @@ pub struct Resolved<T> {
 pub struct Resolution {
     /// The value of each knob that is to have one, in the order in which knobs are to be written.
     pub settings: Vec<Resolved<Setting>>,
-    /// Levels that are not to be written, with the rule that dropped them.
+    /// Settings that are not to be written, with the rule that dropped them.
     pub dropped_settings: Vec<Resolved<Setting>>,
     /// What is to happen, in the order of execution.
     pub actions: Vec<Resolved<Once>>,
@@ -144,7 +125,7 @@ pub struct Resolution {
     pub dropped_actions: Vec<Resolved<Once>>,
 }
 
-/// What the person decided.
+/// Choices of the configuration, which go before every engine.
 #[derive(Debug, Clone, Copy)]
 pub struct Person<'a> {
     /// Values that the configuration fixes.
@@ -156,7 +137,7 @@ pub struct Person<'a> {
 /// Decides. `engines` is their order; `devices` says which scheduler is in force where no engine requests one.
 #[must_use]
 pub fn resolve(person: Person<'_>, engines: &[&str], claims: &[Claim], devices: &[Device]) -> Resolution {
-    let (mut levels, mut edges) = (Vec::new(), Vec::new());
+    let (mut settings, mut actions) = (Vec::new(), Vec::new());
     for claim in claims {
         let by = By {
             objective: claim.request.objective,
@@ -164,16 +145,16 @@ pub fn resolve(person: Person<'_>, engines: &[&str], claims: &[Claim], devices: 
             claim,
         };
         match &claim.request.action {
-            Action::Set(setting) => levels.push((setting, by)),
-            Action::Once(once) => edges.push((once, by)),
+            Action::Set(setting) => settings.push((setting, by)),
+            Action::Once(once) => actions.push((once, by)),
         }
     }
-    let (settings, dropped_settings) = resolve_levels(person.fixed, levels, devices);
-    let (actions, dropped_actions) = resolve_edges(person.protected, edges);
+    let (settings, dropped_settings) = resolve_settings(person.fixed, settings, devices);
+    let (actions, dropped_actions) = resolve_actions(person.protected, actions);
     Resolution { settings, dropped_settings, actions, dropped_actions }
 }
 
-/// Who requests something, in the order of precedence.
+/// The requester, in the order of precedence.
 #[derive(Clone, Copy)]
 struct By<'a> {
     objective: Objective,
@@ -202,14 +183,14 @@ impl By<'_> {
 
 type Kept<T> = (Vec<Resolved<T>>, Vec<Resolved<T>>);
 
-fn resolve_levels(
+fn resolve_settings(
     fixed: &BTreeMap<Knob, String>,
-    levels: Vec<(&Setting, By<'_>)>,
+    requested: Vec<(&Setting, By<'_>)>,
     devices: &[Device],
 ) -> Kept<Setting> {
     let mut by_knob: BTreeMap<&Knob, Vec<(&Setting, By<'_>)>> = BTreeMap::new();
-    for level in levels {
-        by_knob.entry(&level.0.knob).or_default().push(level);
+    for setting in requested {
+        by_knob.entry(&setting.0.knob).or_default().push(setting);
     }
     let losers = |claims: &[(&Setting, By<'_>)], value: &str| {
         let others = claims.iter().filter(|(setting, _)| setting.value != value);
@@ -250,16 +231,16 @@ fn resolve_levels(
     (kept, dropped)
 }
 
-fn resolve_edges(protected: &BTreeSet<String>, edges: Vec<(&Once, By<'_>)>) -> Kept<Once> {
+fn resolve_actions(protected: &BTreeSet<String>, requested: Vec<(&Once, By<'_>)>) -> Kept<Once> {
     let (mut kept, mut dropped): Kept<Once> = (Vec::new(), Vec::new());
-    let swap_out = edges
+    let swap_out = requested
         .iter()
         .filter(|(once, _)| once.swaps_out() && !protected.contains(once.group()))
         .min_by(|(a, a_by), (b, b_by)| (a_by.precedence(), a).cmp(&(b_by.precedence(), b)))
         .copied();
     let mut by_group: BTreeMap<&str, Vec<(&Once, By<'_>)>> = BTreeMap::new();
-    for edge in edges {
-        by_group.entry(edge.0.group()).or_default().push(edge);
+    for action in requested {
+        by_group.entry(action.0.group()).or_default().push(action);
     }
     for (group, mut claims) in by_group {
         let is_protected = protected.contains(group);

@@ -108,9 +108,9 @@ pub enum EventKind {
         /// Reason.
         why: String,
     },
-    /// An edge that an engine had requested has an outcome.
+    /// A one-shot action that an engine had requested has an outcome.
     Performed {
-        /// The edge.
+        /// The action.
         once: Once,
         /// What became of it.
         outcome: Outcome,

@@ -2,7 +2,7 @@
 //!
 //! Nothing here reads a file, a clock or the environment: values in, values out.
 //!
-//! - [`action`]: what brisk can do to a machine: levels and edges.
+//! - [`action`]: what brisk can do to a machine: settings and one-shot actions.
 //! - [`app`]: apps, and how much delay each tolerates.
 //! - [`arbiter`]: resolves what several engines request.
 //! - [`causes`]: an error with its sources, in one line.

@@ -1,13 +1,17 @@
-//! What became of a requested action.
+//! What became of a requested setting or action.
 //!
 //! One enum from the actuator to the record, the control socket and the command line, which alone renders it.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use crate::action::Once;
 use crate::knob::Knob;
 
-/// What became of a level or of an edge.
+/// What became of settings, by knob.
+pub type Outcomes = BTreeMap<Knob, Outcome>;
+
+/// What became of a setting or a one-shot action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
@@ -22,7 +26,6 @@ pub enum Outcome {
     },
     /// No engine requests the knob any more: it has the value from before brisk, or the default of a scheduler that was chosen
     /// since.
-    #[serde(alias = "put_back")]
     Restored {
         /// Value now.
         to: String,
@@ -33,8 +36,7 @@ pub enum Outcome {
     Done,
     /// The action was ended before it was complete, since an app returned.
     Cancelled {
-        /// Bytes that were advised or reclaimed before that; 0 in a record of a version that did not count them.
-        #[serde(default)]
+        /// Bytes that were advised or reclaimed before that.
         done_bytes: u64,
     },
     /// Files were read ahead of a launch.
@@ -53,18 +55,17 @@ pub enum Outcome {
     },
     /// A dry run: it would be written or done.
     Planned {
-        /// Value now; absent for a tunable whose scheduler is not in force yet, and for an edge.
+        /// Value now; absent for a tunable whose scheduler is not in force yet, and for an action.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<String>,
-        /// The value that would be written; absent for an edge.
+        /// The value that would be written; absent for an action.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<String>,
     },
     /// The knob was changed externally, and is left alone.
     Left {
-        /// Value now; empty in a record of a version that had no [`Self::Gone`].
-        #[serde(default)]
-        from: String,
+        /// Value now.
+        found: String,
     },
     /// The device, group or process is gone.
     Gone,
@@ -120,35 +121,10 @@ impl Outcome {
     }
 }
 
-/// What became of one knob.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Applied {
-    /// The knob.
-    pub knob: Knob,
-    /// What became of it.
-    #[serde(flatten)]
-    pub outcome: Outcome,
-}
-
-/// What became of one edge.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Performed {
-    /// The edge.
-    #[serde(flatten)]
-    pub once: Once,
-    /// What became of it.
-    #[serde(flatten)]
-    pub outcome: Outcome,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::knob::QueueSetting;
-
-    fn read(text: &str) -> Applied {
-        serde_json::from_str(text).expect("an outcome")
-    }
 
     #[test]
     fn an_outcome_is_read_back_from_its_record() {
@@ -164,28 +140,15 @@ mod tests {
             Outcome::Prefetched { read_bytes: 7, changed_files: 1, complete: true },
             Outcome::Pending { why: "busy".to_owned() },
             Outcome::Planned { from: None, to: Some("bfq".to_owned()) },
-            Outcome::Left { from },
+            Outcome::Left { found: from },
             Outcome::Gone,
             Outcome::Refused { why: "busy".to_owned() },
             Outcome::Paused,
             Outcome::Dropped,
         ] {
-            let applied = Applied { knob: knob.clone(), outcome };
-            let value = serde_json::to_value(&applied).expect("JSON");
-            assert_eq!(value["outcome"].as_str(), Some(applied.outcome.name()));
-            assert_eq!(read(&value.to_string()), applied);
+            let value = serde_json::to_value(Outcomes::from([(knob.clone(), outcome.clone())])).expect("JSON");
+            assert_eq!(value["queue/sda/scheduler"]["outcome"].as_str(), Some(outcome.name()));
+            assert_eq!(serde_json::from_value::<Outcomes>(value).expect("the same")[&knob], outcome);
         }
-    }
-
-    #[test]
-    fn outcomes_of_older_records_are_read() {
-        let restored = read(r#"{"knob":"queue/sda/scheduler","outcome":"put_back","to":"none"}"#);
-        assert_eq!(restored.outcome, Outcome::Restored { to: "none".to_owned() });
-        let left = read(r#"{"knob":"queue/sda/scheduler","outcome":"left","from":"bfq"}"#);
-        assert_eq!(left.outcome, Outcome::Left { from: "bfq".to_owned() });
-        let gone = read(r#"{"knob":"queue/sda/scheduler","outcome":"left"}"#);
-        assert_eq!(gone.outcome, Outcome::Left { from: String::new() });
-        let cancelled = read(r#"{"knob":"queue/sda/scheduler","outcome":"cancelled"}"#);
-        assert_eq!(cancelled.outcome, Outcome::Cancelled { done_bytes: 0 });
     }
 }

@@ -9,7 +9,7 @@ fn claim(engine: &str, setting: QueueSetting, value: &str, objective: Objective)
     Claim { engine: engine.to_owned(), request }
 }
 
-fn edge(engine: &str, once: Once, objective: Objective) -> Claim {
+fn action(engine: &str, once: Once, objective: Objective) -> Claim {
     Claim { engine: engine.to_owned(), request: Request::once(once, objective, Reason::rule("test")) }
 }
 
@@ -60,11 +60,11 @@ fn one_engine_swaps_out_in_each_round() {
     let reclaim = |group: &str| Once::Reclaim { group: group.to_owned(), size_bytes: 1 << 20 };
     let page_out = |group: &str| Once::PageOut { group: group.to_owned(), ranges: Vec::new() };
     let claims = [
-        edge("smartstorage", reclaim("a"), Objective::Delay),
-        edge("smartstorage", page_out("b"), Objective::Delay),
-        edge("smartstorage", Once::DropPageCache { group: "b".to_owned() }, Objective::Delay),
-        edge("smartio", page_out("c"), Objective::Delay),
-        edge("smartio", reclaim("d"), Objective::Delay),
+        action("smartstorage", reclaim("a"), Objective::Delay),
+        action("smartstorage", page_out("b"), Objective::Delay),
+        action("smartstorage", Once::DropPageCache { group: "b".to_owned() }, Objective::Delay),
+        action("smartio", page_out("c"), Objective::Delay),
+        action("smartio", reclaim("d"), Objective::Delay),
     ];
     let names = |resolved: &[Resolved<Once>]| {
         resolved.iter().map(|one| format!("{} {}", one.what.name(), one.what.group())).collect::<Vec<_>>()
@@ -79,7 +79,7 @@ fn one_engine_swaps_out_in_each_round() {
     let found = resolved(&[], &["c", "d"], &claims);
     assert_eq!(names(&found.actions), ["drop_page_cache b", "reclaim a", "page_out b"]);
     // For energy comes after for the foreground, whatever the order.
-    let claims = [edge("smartio", page_out("c"), Objective::Energy), claims[0].clone()];
+    let claims = [action("smartio", page_out("c"), Objective::Energy), claims[0].clone()];
     assert_eq!(names(&resolved(&[], &[], &claims).actions), ["reclaim a"]);
 }
 
@@ -94,7 +94,7 @@ fn overruled_requests_are_named() {
 }
 
 #[test]
-fn each_rule_for_edges_decides_where_those_before_it_do_not() {
+fn each_rule_for_actions_decides_where_those_before_it_do_not() {
     use Objective::{Delay, Energy};
     let group = || "a".to_owned();
     let (freeze, thaw) = (Once::Freeze { group: group() }, Once::Thaw { group: group() });
@@ -104,31 +104,31 @@ fn each_rule_for_edges_decides_where_those_before_it_do_not() {
     let cases: [Case; 5] = [
         (
             &["a"],
-            vec![edge("iram", freeze.clone(), Delay), edge("mars", thaw.clone(), Energy)],
+            vec![action("iram", freeze.clone(), Delay), action("mars", thaw.clone(), Energy)],
             "thaw",
             ("freeze", Rule::Protected),
         ),
         (
             &[],
-            vec![edge("smartio", thaw.clone(), Energy), edge("mars", freeze.clone(), Delay)],
+            vec![action("smartio", thaw.clone(), Energy), action("mars", freeze.clone(), Delay)],
             "freeze",
             ("thaw", Rule::DelayBeforeEnergy),
         ),
         (
             &[],
-            vec![edge("smartstorage", freeze.clone(), Delay), edge("smartio", thaw.clone(), Delay)],
+            vec![action("smartstorage", freeze.clone(), Delay), action("smartio", thaw.clone(), Delay)],
             "thaw",
             ("freeze", Rule::OrderOfEngines),
         ),
         (
             &[],
-            vec![edge("smartio", freeze.clone(), Delay), edge("smartio", thaw, Delay)],
+            vec![action("smartio", freeze.clone(), Delay), action("smartio", thaw, Delay)],
             "thaw",
             ("freeze", Rule::OrderOfEngines),
         ),
         (
             &[],
-            vec![edge("smartio", freeze, Delay), edge("smartstorage", end, Energy)],
+            vec![action("smartio", freeze, Delay), action("smartstorage", end, Energy)],
             "end_app",
             ("freeze", Rule::AppEnds),
         ),
@@ -143,7 +143,8 @@ fn each_rule_for_edges_decides_where_those_before_it_do_not() {
 #[test]
 fn an_action_of_two_engines_happens_once() {
     let reclaim = |size_bytes| Once::Reclaim { group: "a".to_owned(), size_bytes };
-    let claims = [edge("smartstorage", reclaim(1), Objective::Delay), edge("smartio", reclaim(2), Objective::Delay)];
+    let claims =
+        [action("smartstorage", reclaim(1), Objective::Delay), action("smartio", reclaim(2), Objective::Delay)];
     let found = resolved(&[], &[], &claims);
     let [action] = found.actions.as_slice() else { panic!("{found:?}") };
     assert_eq!((&action.what, action.rule, action.over.len()), (&reclaim(2), Rule::OrderOfEngines, 1));
@@ -158,7 +159,7 @@ fn engine() -> impl Strategy<Value = &'static str> {
     prop::sample::select(&["smartio", "smartstorage", "mars"][..])
 }
 
-fn levels() -> impl Strategy<Value = Vec<Claim>> {
+fn settings() -> impl Strategy<Value = Vec<Claim>> {
     let setting = prop_oneof![
         Just(QueueSetting::Scheduler),
         Just(QueueSetting::NrRequests),
@@ -171,8 +172,8 @@ fn levels() -> impl Strategy<Value = Vec<Claim>> {
     )
 }
 
-fn edges() -> impl Strategy<Value = Vec<Claim>> {
-    let one = (engine(), any_once(), objective()).prop_map(|(engine, once, objective)| edge(engine, once, objective));
+fn actions() -> impl Strategy<Value = Vec<Claim>> {
+    let one = (engine(), any_once(), objective()).prop_map(|(engine, once, objective)| action(engine, once, objective));
     prop::collection::vec(one, 0..10)
 }
 
@@ -186,7 +187,7 @@ fn rotated(claims: &[Claim], by: usize) -> Vec<Claim> {
 
 proptest! {
     #[test]
-    fn each_knob_has_one_value_whatever_the_order(claims in levels(), by in any::<usize>()) {
+    fn each_knob_has_one_value_whatever_the_order(claims in settings(), by in any::<usize>()) {
         let first = resolved(&[], &[], &claims);
         let second = resolved(&[], &[], &rotated(&claims, by));
         let what = |found: &Resolution| {
@@ -200,7 +201,7 @@ proptest! {
     }
 
     #[test]
-    fn every_outcome_was_requested_or_fixed(levels in levels(), edges in edges(), fixed in prop::bool::ANY) {
+    fn every_outcome_was_requested_or_fixed(levels in settings(), edges in actions(), fixed in prop::bool::ANY) {
         let chosen = [("queue/mmcblk0/nr_requests", "64")];
         let claims: Vec<Claim> = levels.into_iter().chain(edges).collect();
         let found = resolved(if fixed { &chosen } else { &[] }, &["b"], &claims);
@@ -214,7 +215,7 @@ proptest! {
     }
 
     #[test]
-    fn no_app_is_favoured_and_restricted_at_once(claims in edges()) {
+    fn no_app_is_favoured_and_restricted_at_once(claims in actions()) {
         let actions = resolved(&[], &["b"], &claims).actions;
         for (a, b) in actions.iter().flat_map(|a| actions.iter().map(move |b| (a, b))) {
             prop_assert!(a.what.group() != b.what.group() || a.what.favours_the_app() == b.what.favours_the_app());
@@ -222,13 +223,13 @@ proptest! {
     }
 
     #[test]
-    fn a_protected_app_is_never_restricted(claims in edges()) {
+    fn a_protected_app_is_never_restricted(claims in actions()) {
         let found = resolved(&[], &["a", "b"], &claims);
         prop_assert!(found.actions.iter().all(|one| one.what.favours_the_app() || one.what.group() == "c"));
     }
 
     #[test]
-    fn actions_do_not_depend_on_the_order(claims in edges(), by in any::<usize>()) {
+    fn actions_do_not_depend_on_the_order(claims in actions(), by in any::<usize>()) {
         let (first, second) = (resolved(&[], &["b"], &claims), resolved(&[], &["b"], &rotated(&claims, by)));
         prop_assert_eq!(first, second);
     }

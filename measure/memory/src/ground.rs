@@ -209,11 +209,11 @@ impl<'a> Ground<'a> {
         let wanted = policy
             .page_cluster
             .map(|value| Setting { knob: Knob::Vm { setting: VmSetting::PageCluster }, value: value.to_string() });
-        for applied in self.settings.apply(wanted.as_slice()) {
+        for (knob, outcome) in self.settings.apply(wanted.as_slice()) {
             // Released settings are restored, which is no value that was asked for.
-            if policy.page_cluster.is_some() && !applied.outcome.is_in_force() {
-                let reason = applied.outcome.name().to_owned();
-                return Err(Error::Setting { setting: applied.knob.to_string(), reason });
+            if policy.page_cluster.is_some() && !outcome.is_in_force() {
+                let reason = outcome.name().to_owned();
+                return Err(Error::Setting { setting: knob.to_string(), reason });
             }
         }
         self.policy = policy;

@@ -1,12 +1,13 @@
-//! Writes the wanted settings, and restores settings that are released.
+//! Writes the requested settings, and restores settings that are released.
 //!
-//! The caller names all wanted settings in each call ([`Actuator::apply`]); a setting that it named before and does not name
-//! now is released and gets the value from before brisk. A setting that was *changed externally* meanwhile is left alone until
+//! The caller names all requested settings in each call ([`Actuator::apply`]); a setting that it named before and does not name
+//! now is released: it gets its *original* value, the one from before brisk. A setting is *in force* when its knob has the
+//! requested value, as the kernel rounded it. A setting that was *changed externally* meanwhile is left alone until
 //! [`Actuator::forgive`]. A dry run reads and compares, and writes neither settings nor a journal.
 //!
 //! Properties: `undo_after_apply_is_identity`, `what_stands_already_is_not_written`,
 //! `an_external_change_is_left_until_forgiven`, `a_dry_run_changes_nothing`,
-//! `a_change_of_scheduler_keeps_wanted_and_original_values`,
+//! `a_change_of_scheduler_keeps_requested_and_original_values`,
 //! `with_announced_changes_nothing_is_read_twice`.
 
 mod files;
@@ -20,8 +21,8 @@ use std::path::PathBuf;
 use brisk_core::action::{Once, Setting};
 use brisk_core::causes::in_one_line;
 use brisk_core::knob::{Knob, QueueSetting};
-use brisk_core::outcome::{Applied, Outcome, Performed};
-use serde::{Deserialize, Serialize};
+use brisk_core::outcome::{Outcome, Outcomes};
+use brisk_core::state::ChangedExternally;
 
 use crate::keeper::Keeper;
 use crate::once::stops::{Limit, Sensed};
@@ -29,14 +30,6 @@ use crate::once::{self, Ending, Means};
 use crate::setting_file::By;
 use crate::worker::Worker;
 use crate::{BlockQueue, Error, Journal, Paths, Report, groups};
-
-/// A knob that brisk had written and that was changed externally since.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ChangedExternally {
-    pub knob: Knob,
-    pub ours: String,
-    pub found: String,
-}
 
 /// Announced changes make [`Actuator::invalidate`] due; the kernel's own changes are not announced, so devices are read again
 /// after this time.
@@ -47,16 +40,16 @@ const GROUPS_FRESH_NS: u64 = 1_000_000_000;
 /// A queue that is busy for longer refuses the write.
 const BUSY_NS_MAX: u64 = 1_000_000_000;
 
-/// The value of a knob that is wanted.
+/// The value of a setting that is in force, which the kernel may have rounded.
 #[derive(Debug, Clone)]
-struct Held {
-    wanted: String,
-    stands: String,
+struct InForce {
+    requested: String,
+    value: String,
 }
 
 #[derive(Debug, Clone)]
 struct ExternalChange {
-    ours: String,
+    written: String,
     found: String,
     /// Whether [`Actuator::check`] has reported it.
     reported: bool,
@@ -77,16 +70,16 @@ pub struct Actuator {
     paths: Paths,
     /// Absent in a dry run.
     journal: Option<Journal>,
-    held: BTreeMap<Knob, Held>,
+    in_force: BTreeMap<Knob, InForce>,
     changed_externally: BTreeMap<Knob, ExternalChange>,
     fresh: BTreeMap<String, Fresh>,
     identities: BTreeMap<String, Identity>,
     /// Where groups were found the last time.
     groups: BTreeMap<String, Vec<PathBuf>>,
-    /// Knobs other than of queues that need no read, with the wanted value and the outcome to repeat.
-    settled_knobs: BTreeMap<Knob, (String, Outcome)>,
-    /// Devices that need no read, with the wanted values and the outcomes to repeat.
-    settled: BTreeMap<String, Settled>,
+    /// Knobs other than of queues that need no read, with the requested value and the outcome to repeat.
+    verified_knobs: BTreeMap<Knob, (String, Outcome)>,
+    /// Devices that need no read, with the requested values and the outcomes to repeat.
+    verified: BTreeMap<String, Verified>,
     /// When all devices were read by [`Self::apply_changed`], by the caller's clock.
     queues_read_ns: u64,
     groups_read_ns: u64,
@@ -104,8 +97,8 @@ pub struct Actuator {
 }
 
 #[derive(Debug, Clone)]
-struct Settled {
-    wanted: BTreeMap<QueueSetting, String>,
+struct Verified {
+    requested: BTreeMap<QueueSetting, String>,
     outcomes: BTreeMap<QueueSetting, Outcome>,
 }
 
@@ -119,13 +112,13 @@ impl Actuator {
         Ok(Self {
             paths: paths.clone(),
             journal,
-            held: BTreeMap::new(),
+            in_force: BTreeMap::new(),
             changed_externally: BTreeMap::new(),
             fresh: BTreeMap::new(),
             identities: BTreeMap::new(),
             groups: BTreeMap::new(),
-            settled_knobs: BTreeMap::new(),
-            settled: BTreeMap::new(),
+            verified_knobs: BTreeMap::new(),
+            verified: BTreeMap::new(),
             queues_read_ns: 0,
             groups_read_ns: 0,
             busy_since_ns: BTreeMap::new(),
@@ -143,48 +136,48 @@ impl Actuator {
         self.journal.is_none()
     }
 
-    /// Gives the `targets` their values, and everything else that this actuator changed the value from before. A failure is an
-    /// outcome, not an error: the rest is done. Outcomes come in the order of knobs. Waits while a queue is busy.
-    pub fn apply(&mut self, targets: &[Setting]) -> Vec<Applied> {
+    /// Writes the requested `settings`, and restores everything else that this actuator changed. A failure is an outcome, not an
+    /// error: the rest is done. Waits while a queue is busy.
+    pub fn apply(&mut self, settings: &[Setting]) -> Outcomes {
         self.invalidate();
         self.waits = true;
-        self.apply_targets(targets)
+        self.apply_all(settings)
     }
 
     /// Makes [`Self::apply_changed`] read every device and group again: a setting may have been changed externally.
     pub fn invalidate(&mut self) {
-        self.settled.clear();
-        self.settled_knobs.clear();
+        self.verified.clear();
+        self.verified_knobs.clear();
     }
 
     /// As [`Self::apply`], for an event loop; `now_ns` is its clock. It never waits: a write to a busy queue is
-    /// [`Outcome::Pending`], to be repeated by the next call, and refused after a second. A device whose targets are
-    /// those of the last call is not read again, and neither is a group whose threads all had the target: that would cost
+    /// [`Outcome::Pending`], to be repeated by the next call, and refused after a second. A device whose settings are
+    /// those of the last call is not read again, and neither is a group whose threads all had the priority: that would cost
     /// more than everything else. The caller calls [`Self::invalidate`] when external changes are announced; without that, devices
     /// are read again after a minute, and groups after a second.
-    pub fn apply_changed(&mut self, targets: &[Setting], now_ns: u64) -> Vec<Applied> {
+    pub fn apply_changed(&mut self, settings: &[Setting], now_ns: u64) -> Outcomes {
         let is_stale = |read_ns: u64, fresh_ns: u64| now_ns.saturating_sub(read_ns) >= fresh_ns;
         if is_stale(self.queues_read_ns, QUEUES_FRESH_NS) {
             self.invalidate();
             self.queues_read_ns = now_ns;
         }
         if is_stale(self.groups_read_ns, GROUPS_FRESH_NS) {
-            self.settled_knobs.clear();
+            self.verified_knobs.clear();
             self.groups_read_ns = now_ns;
         }
         self.waits = false;
-        let mut applied = self.apply_targets(targets);
-        let is_pending = |one: &Applied| matches!(one.outcome, Outcome::Pending { .. });
-        self.busy_since_ns.retain(|knob, _| applied.iter().any(|one| one.knob == *knob && is_pending(one)));
-        for one in &mut applied {
-            if let Outcome::Pending { why } = &one.outcome {
-                let since_ns = *self.busy_since_ns.entry(one.knob.clone()).or_insert(now_ns);
+        let mut outcomes = self.apply_all(settings);
+        let is_pending = |outcome: &Outcome| matches!(outcome, Outcome::Pending { .. });
+        self.busy_since_ns.retain(|knob, _| outcomes.get(knob).is_some_and(is_pending));
+        for (knob, outcome) in &mut outcomes {
+            if let Outcome::Pending { why } = outcome {
+                let since_ns = *self.busy_since_ns.entry(knob.clone()).or_insert(now_ns);
                 if now_ns.saturating_sub(since_ns) >= BUSY_NS_MAX {
-                    one.outcome = Outcome::Refused { why: why.clone() };
+                    *outcome = Outcome::Refused { why: std::mem::take(why) };
                 }
             }
         }
-        applied
+        outcomes
     }
 
     fn queue(&self, device: &str) -> BlockQueue {
@@ -192,7 +185,7 @@ impl Actuator {
         if self.waits { queue } else { queue.without_waiting() }
     }
 
-    fn apply_targets(&mut self, targets: &[Setting]) -> Vec<Applied> {
+    fn apply_all(&mut self, settings: &[Setting]) -> Outcomes {
         let mut queues: BTreeMap<String, BTreeMap<QueueSetting, String>> = BTreeMap::new();
         let mut priorities: BTreeMap<String, String> = BTreeMap::new();
         let mut files: BTreeMap<Knob, String> = BTreeMap::new();
@@ -200,8 +193,8 @@ impl Actuator {
         for device in self.devices() {
             queues.entry(device).or_default();
         }
-        let mut outcomes: BTreeMap<Knob, Outcome> = BTreeMap::new();
-        for Setting { knob, value } in targets {
+        let mut outcomes = Outcomes::new();
+        for Setting { knob, value } in settings {
             let value = value.trim().to_owned();
             if value.is_empty() || value.contains(char::is_control) {
                 let why = "the value is empty or has control characters".to_owned();
@@ -225,11 +218,11 @@ impl Actuator {
         }
         // Before the queues, whose settings take longer: an app may be about to read.
         outcomes.extend(self.apply_priorities(&priorities));
-        for (device, wanted) in &queues {
-            let known = self.settled.get(device).filter(|settled| settled.wanted == *wanted);
+        for (device, requested) in &queues {
+            let known = self.verified.get(device).filter(|verified| verified.requested == *requested);
             let applied = match known {
-                Some(settled) => settled.outcomes.clone(),
-                None => self.apply_and_settle(device, wanted),
+                Some(verified) => verified.outcomes.clone(),
+                None => self.apply_and_verify(device, requested),
             };
             outcomes.extend(applied.into_iter().map(|(setting, outcome)| (Knob::queue(device, setting), outcome)));
         }
@@ -237,13 +230,13 @@ impl Actuator {
         let is_named =
             |group: &str| priorities.contains_key(group) || files.keys().any(|knob| knob.group() == Some(group));
         self.groups.retain(|group, _| is_named(group));
-        self.settled_knobs.retain(|knob, _| files.contains_key(knob) || knob.group().is_some_and(is_named));
-        outcomes.into_iter().map(|(knob, outcome)| Applied { knob, outcome }).collect()
+        self.verified_knobs.retain(|knob, _| files.contains_key(knob) || knob.group().is_some_and(is_named));
+        outcomes
     }
 
     /// The outcome to repeat for a knob that needs no read.
-    fn settled_knob(&self, knob: &Knob, value: &str) -> Option<Outcome> {
-        self.settled_knobs.get(knob).filter(|(wanted, _)| wanted == value).map(|(_, outcome)| outcome.clone())
+    fn verified_knob(&self, knob: &Knob, value: &str) -> Option<Outcome> {
+        self.verified_knobs.get(knob).filter(|(requested, _)| requested == value).map(|(_, outcome)| outcome.clone())
     }
 
     /// All that goes by the name of a group. Where control groups of that name are is remembered while they are there; changes among
@@ -277,12 +270,12 @@ impl Actuator {
         }
     }
 
-    fn apply_and_settle(
+    fn apply_and_verify(
         &mut self,
         device: &str,
-        wanted: &BTreeMap<QueueSetting, String>,
+        requested: &BTreeMap<QueueSetting, String>,
     ) -> BTreeMap<QueueSetting, Outcome> {
-        let applied = self.apply_queue(device, wanted);
+        let applied = self.apply_queue(device, requested);
         let is_open = |outcome: &Outcome| matches!(outcome, Outcome::Gone | Outcome::Pending { .. });
         let is_open = applied.values().any(is_open);
         let mut outcomes = applied.clone();
@@ -291,9 +284,9 @@ impl Actuator {
             *outcome = Outcome::Unchanged;
         }
         if is_open {
-            self.settled.remove(device);
+            self.verified.remove(device);
         } else {
-            self.settled.insert(device.to_owned(), Settled { wanted: wanted.clone(), outcomes });
+            self.verified.insert(device.to_owned(), Verified { requested: requested.clone(), outcomes });
         }
         applied
     }
@@ -312,7 +305,7 @@ impl Actuator {
         unreported
             .map(|(knob, change)| {
                 change.reported = true;
-                ChangedExternally { knob: knob.clone(), ours: change.ours.clone(), found: change.found.clone() }
+                ChangedExternally { knob: knob.clone(), written: change.written.clone(), found: change.found.clone() }
             })
             .collect()
     }
@@ -323,7 +316,7 @@ impl Actuator {
     /// # Errors
     /// When the journal cannot be written. What could not be put back is tried again with the rest.
     pub fn vacate(&mut self, device: &str) -> Result<bool, Error> {
-        self.settled.remove(device);
+        self.verified.remove(device);
         let queue = BlockQueue::new(&self.paths.sysfs, device).without_waiting();
         let Some(journal) = self.journal.as_mut().filter(|_| queue.exists() && queue.is_empty()) else {
             return Ok(false);
@@ -340,7 +333,7 @@ impl Actuator {
     pub fn forgive(&mut self) {
         self.invalidate();
         for (knob, change) in std::mem::take(&mut self.changed_externally) {
-            self.held.remove(&knob);
+            self.in_force.remove(&knob);
             let Some(journal) = &mut self.journal else { continue };
             match knob.queue_setting() {
                 Some((device, setting)) => {
@@ -359,7 +352,7 @@ impl Actuator {
 
     /// Does what happens once; see `once.rs` for what each outcome means. With a worker ([`Self::start_worker`]) nothing is waited for;
     /// without one, memory is written and read when this returns. `sensed` is what the caller knows at this moment: an app that is in use is not stopped. `now_ns` is CLOCK_MONOTONIC.
-    pub fn perform(&mut self, once: &Once, sensed: &Sensed<'_>, now_ns: u64) -> Performed {
+    pub fn perform(&mut self, once: &Once, sensed: &Sensed<'_>, now_ns: u64) -> Outcome {
         let means = Means {
             paths: &self.paths,
             journal: self.journal.as_mut(),
@@ -368,8 +361,7 @@ impl Actuator {
             limit: &mut self.limit,
             worker: self.worker.as_mut(),
         };
-        let outcome = once::perform(means, once, sensed, now_ns);
-        Performed { once: once.clone(), outcome: outcome.unwrap_or_else(|error| refused(&error)) }
+        once::perform(means, once, sensed, now_ns).unwrap_or_else(|error| refused(&error))
     }
 
     /// When [`Self::advance`] is to be called at the latest, CLOCK_MONOTONIC; `None` when nothing takes time.
@@ -381,7 +373,7 @@ impl Actuator {
 
     /// Continues actions that take time, and gives those that ended: an app that was asked to end is `Gone` when it exited by
     /// itself, `Done` when its remaining processes were killed. What the worker did comes with its final outcome.
-    pub fn advance(&mut self, now_ns: u64) -> Vec<Performed> {
+    pub fn advance(&mut self, now_ns: u64) -> Vec<(Once, Outcome)> {
         let mut performed = self.worker.as_mut().map_or_else(Vec::new, Worker::take);
         performed.extend(once::advance(&self.paths, &mut self.endings, now_ns));
         performed
@@ -394,7 +386,7 @@ impl Actuator {
     pub fn restore(&mut self) -> Result<Report, Error> {
         self.app_returns();
         self.invalidate();
-        self.held.clear();
+        self.in_force.clear();
         self.changed_externally.clear();
         self.fresh.clear();
         self.identities.clear();
@@ -405,12 +397,12 @@ impl Actuator {
         restored
     }
 
-    /// Devices of which something is held or changed.
+    /// Devices of which a setting is in force or changed.
     fn devices(&self) -> Vec<String> {
         let changed = self.journal.iter().flat_map(Journal::devices);
         let changed = changed.filter_map(|dir| Some(brisk_formats::device_name(dir.file_name()?.to_str()?)));
         let mut devices: Vec<String> =
-            self.held.keys().filter_map(|knob| knob.device().map(str::to_owned)).chain(changed).collect();
+            self.in_force.keys().filter_map(|knob| knob.device().map(str::to_owned)).chain(changed).collect();
         devices.sort();
         devices.dedup();
         devices

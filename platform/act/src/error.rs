@@ -10,8 +10,8 @@ pub enum Error {
     Read { path: PathBuf, source: io::Error },
     #[error("cannot write '{value}' to {path} ({hint})")]
     Write { path: PathBuf, value: String, hint: String, source: io::Error },
-    #[error("wrote '{wanted}' to {path}, but it reads '{found}'")]
-    NotTaken { path: PathBuf, wanted: String, found: String },
+    #[error("wrote '{requested}' to {path}, but it reads '{found}'")]
+    NotTaken { path: PathBuf, requested: String, found: String },
     #[error("{name} belongs to the scheduler {scheduler}, and {in_force} is in force (choose {scheduler} first)")]
     NotInForce { scheduler: String, in_force: String, name: String },
     #[error("the scheduler {scheduler} of this kernel has no '{name}' (it has {has})")]
@@ -20,8 +20,8 @@ pub enum Error {
         "this kernel does not tell how many requests the driver accepts ({dir}/*/nr_tags is missing); use nr_requests"
     )]
     NoTags { dir: PathBuf },
-    #[error("the driver accepts at most {full_requests} requests, not {wanted_requests}")]
-    TooManyTags { wanted_requests: u32, full_requests: u32 },
+    #[error("the driver accepts at most {full_requests} requests, not {requested_requests}")]
+    TooManyTags { requested_requests: u32, full_requests: u32 },
     #[error(transparent)]
     TagsKept(Box<Error>),
     #[error("under the scheduler none, nr_requests is driver_tags, which is to be {tags}")]

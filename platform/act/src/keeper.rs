@@ -150,23 +150,23 @@ impl Keeper {
     /// # Errors
     /// When no keeper confirms: then nothing may be frozen.
     pub(crate) fn hold(&mut self, files: &[PathBuf]) -> Result<(), Error> {
-        let mut wanted = self.held.clone();
-        wanted.extend(files.iter().filter_map(|file| Some((key(file)?, file.clone()))));
-        let held = self.hold_all(&wanted);
+        let mut requested = self.held.clone();
+        requested.extend(files.iter().filter_map(|file| Some((key(file)?, file.clone()))));
+        let held = self.hold_all(&requested);
         if held.is_ok() || !self.bury() {
             return held;
         }
-        self.hold_all(&wanted)
+        self.hold_all(&requested)
     }
 
-    /// Starts one if none runs, and gives it what it does not hold of `wanted`.
-    fn hold_all(&mut self, wanted: &BTreeMap<Key, PathBuf>) -> Result<(), Error> {
+    /// Starts one if none runs, and gives it what it does not hold of `requested`.
+    fn hold_all(&mut self, requested: &BTreeMap<Key, PathBuf>) -> Result<(), Error> {
         if self.has_died() {
             self.bury();
         }
         self.start()?;
         let Some(running) = &mut self.running else { return Ok(()) };
-        for (key, file) in wanted {
+        for (key, file) in requested {
             if self.held.contains_key(key) {
                 continue;
             }

@@ -4,7 +4,7 @@
 //! to a [`Journal`] on disk, then the new value is written, then the value in force is read back. The journal restores all
 //! settings on request and when it is dropped; after a crash, the next process that calls [`restore_leftovers`] does so.
 //!
-//! Two ways in: [`Actuator`] gets all wanted settings and finds the changes; [`BlockQueue`] changes one setting at a time.
+//! Two ways in: [`Actuator`] gets all requested settings and finds the changes; [`BlockQueue`] changes one setting at a time.
 //!
 //! Actions that happen once ([`Actuator::perform`]) are listed in `once.rs`, with a file for each mechanism. Their effects (frozen
 //! groups, protections, limits) are journaled like a knob, and undone on exit, by the next process after a crash, and by
@@ -35,7 +35,7 @@ mod swap_area;
 mod undo;
 mod worker;
 
-pub use actuator::{Actuator, ChangedExternally};
+pub use actuator::Actuator;
 pub use caches::drop_caches;
 pub use error::Error;
 pub use journal::Journal;
@@ -43,7 +43,7 @@ pub use keeper::{KEEPER_NAME, Keeper, Tended, keep};
 pub use lock::Lock;
 pub use once::stops::{ENDS_PER_MINUTE_MAX, Sensed};
 pub use paths::Paths;
-pub use pending::{Living, Restored, restore_all};
+pub use pending::{Restored, RunningOwner, restore_all};
 pub use queue::BlockQueue;
 pub use run_dir::make_run_dir;
 pub use swap_area::kernel as swap_kernel;
@@ -51,4 +51,4 @@ pub use swap_area::{
     AtBoot, FLASH_PRIORITY, FlashArea, LeftArea, Prepared, SwapAreaError, SwapAreas, SwapPlaces, SwapPlan, Undone,
     ZRAM_PRIORITY,
 };
-pub use undo::{DamagedJournal, Left, Report, damaged_journals, restore_leftovers};
+pub use undo::{DamagedJournal, LeftSetting, Report, damaged_journals, restore_leftovers};

@@ -33,7 +33,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use brisk_core::action::Once;
-use brisk_core::outcome::{Outcome, Performed};
+use brisk_core::outcome::Outcome;
 
 pub(crate) use end_app::Ending;
 use group::Group;
@@ -179,8 +179,8 @@ fn move_memory(group: &Group<'_>, journal: &mut Journal, once: &Once, cancel: Ca
         Once::MapIn { ranges, .. } => map_in::map_in(group, ranges, || cancel.is_due()),
         Once::ReadAhead { files, .. } => Ok(read_ahead::read_ahead(group, files, || cancel.is_last())),
         Once::Prefetch { files, pieces, streams, priority, .. } => {
-            let wanted = prefetch::Wanted { files, pieces, streams: *streams, priority };
-            prefetch::prefetch(group, wanted, || cancel.is_launch_over())
+            let requested = prefetch::Requested { files, pieces, streams: *streams, priority };
+            prefetch::prefetch(group, requested, || cancel.is_launch_over())
         }
         _ => Ok(Outcome::Unchanged),
     }
@@ -224,11 +224,11 @@ pub(crate) fn next_ns(endings: &[Ending]) -> Option<u64> {
 }
 
 /// Goes on with what takes time, and gives what came to its end.
-pub(crate) fn advance(paths: &Paths, endings: &mut Vec<Ending>, now_ns: u64) -> Vec<Performed> {
+pub(crate) fn advance(paths: &Paths, endings: &mut Vec<Ending>, now_ns: u64) -> Vec<(Once, Outcome)> {
     let mut performed = Vec::new();
     endings.retain(|ending| match ending.advance(paths, now_ns) {
         Some(outcome) => {
-            performed.push(Performed { once: ending.once.clone(), outcome });
+            performed.push((ending.once.clone(), outcome));
             false
         }
         None => true,

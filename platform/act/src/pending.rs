@@ -19,7 +19,7 @@ use crate::{Error, Paths, Report, restore_leftovers};
 
 /// A process that runs and keeps settings changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Living {
+pub struct RunningOwner {
     /// Name of its journal, such as `briskd`.
     pub name: String,
     pub pid: u32,
@@ -34,14 +34,14 @@ pub struct Restored {
     /// Name of each journal whose owner has ended, and what was done.
     pub reports: Vec<(String, Report)>,
     /// Owners that still run; what they have changed stays.
-    pub living: Vec<Living>,
+    pub living: Vec<RunningOwner>,
 }
 
 /// As [`restore_leftovers`], but waits up to `patience` for owners that still run to end; `waits` gets them before the first wait.
 ///
 /// # Errors
 /// As [`restore_leftovers`]; also when the directory of the journals cannot be read.
-pub fn restore_all(paths: &Paths, patience: Duration, waits: impl FnOnce(&[Living])) -> Result<Restored, Error> {
+pub fn restore_all(paths: &Paths, patience: Duration, waits: impl FnOnce(&[RunningOwner])) -> Result<Restored, Error> {
     let deadline = Instant::now() + patience;
     let mut waits = Some(waits);
     let mut reports: Vec<(String, Report)> = Vec::new();
@@ -67,7 +67,7 @@ pub fn restore_all(paths: &Paths, patience: Duration, waits: impl FnOnce(&[Livin
 }
 
 /// Owners of journals that run and keep something changed.
-fn living(paths: &Paths) -> Result<Vec<Living>, Error> {
+fn living(paths: &Paths) -> Result<Vec<RunningOwner>, Error> {
     match std::fs::read_dir(&paths.journal) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => {
             return Err(Error::Journal { path: paths.journal.clone(), source });
@@ -77,7 +77,7 @@ fn living(paths: &Paths) -> Result<Vec<Living>, Error> {
     let of = |file: &Path| {
         let record = load(file)?.record;
         let changes = !record.is_empty() && record.owner.is_alive(&paths.proc);
-        changes.then(|| Living {
+        changes.then(|| RunningOwner {
             settings: record.len(),
             pid: record.owner.pid,
             name: record.name,
@@ -88,8 +88,8 @@ fn living(paths: &Paths) -> Result<Vec<Living>, Error> {
 }
 
 /// Whether one of them ends before the deadline.
-fn ends_before(living: &[Living], proc: &Path, deadline: Instant) -> bool {
-    let open = |one: &Living| -> Option<OwnedFd> {
+fn ends_before(living: &[RunningOwner], proc: &Path, deadline: Instant) -> bool {
+    let open = |one: &RunningOwner| -> Option<OwnedFd> {
         let pid = Pid::from_raw(i32::try_from(one.pid).ok()?)?;
         // Opened, then checked: the number may have gone to a later process.
         pidfd_open(pid, PidfdFlags::empty()).ok().filter(|_| one.owner.is_alive(proc))

@@ -237,7 +237,7 @@ impl BlockQueue {
     fn set_number(&mut self, journal: &mut Journal, setting: &QueueSetting, value: u64) -> Result<u64, Error> {
         journal.change(self, setting, |queue| queue.put(setting, &value.to_string()))?;
         let found = self.get(setting)?;
-        found.parse().map_err(|_| Error::NotTaken { path: self.path(setting), wanted: value.to_string(), found })
+        found.parse().map_err(|_| Error::NotTaken { path: self.path(setting), requested: value.to_string(), found })
     }
 
     /// Writes a setting, unless it has the value already.
@@ -322,12 +322,12 @@ impl BlockQueue {
         resized
     }
 
-    fn expect(&self, setting: &QueueSetting, wanted: &str) -> Result<(), Error> {
+    fn expect(&self, setting: &QueueSetting, requested: &str) -> Result<(), Error> {
         let found = self.get(setting)?;
-        if found == wanted {
+        if found == requested {
             Ok(())
         } else {
-            Err(Error::NotTaken { path: self.path(setting), wanted: wanted.to_owned(), found })
+            Err(Error::NotTaken { path: self.path(setting), requested: requested.to_owned(), found })
         }
     }
 
@@ -355,7 +355,7 @@ impl BlockQueue {
 /// Writes the `goals`, which are in the order of [`QueueSetting`], and again those that others disturbed. Gives for each
 /// what stands, which the kernel may have rounded.
 pub(crate) fn settle(queue: &BlockQueue, goals: &[(QueueSetting, String)]) -> Vec<Result<String, Error>> {
-    let goal = |wanted: QueueSetting| goals.iter().find(|(s, _)| *s == wanted).map(|(_, value)| value.as_str());
+    let goal = |requested: QueueSetting| goals.iter().find(|(s, _)| *s == requested).map(|(_, value)| value.as_str());
     let tags_are_set = goal(QueueSetting::DriverTags).is_some();
     let write = |setting: &QueueSetting, value: &str| match setting {
         QueueSetting::DriverTags => {
@@ -369,8 +369,8 @@ pub(crate) fn settle(queue: &BlockQueue, goals: &[(QueueSetting, String)]) -> Ve
             queue.put(setting, value)?;
             let stands = queue.get(setting)?;
             if stands != value && before.as_ref() == Some(&stands) {
-                let (path, wanted) = (queue.path(setting), value.to_owned());
-                return Err(Error::NotTaken { path, wanted, found: stands });
+                let (path, requested) = (queue.path(setting), value.to_owned());
+                return Err(Error::NotTaken { path, requested, found: stands });
             }
             Ok(stands)
         }

@@ -205,8 +205,8 @@ fn hint(name: &str) -> &'static str {
 }
 
 /// Whether the kernel means the same by both.
-fn is_same(wanted: &str, found: &str) -> bool {
-    wanted == found || (wanted, found) == OLD_NAME || (found, wanted) == OLD_NAME
+fn is_same(requested: &str, found: &str) -> bool {
+    requested == found || (requested, found) == OLD_NAME || (found, requested) == OLD_NAME
 }
 
 /// What writing `value` would do, for a dry run.
@@ -262,7 +262,7 @@ pub(crate) fn hold(journal: &mut Journal, by: &By, files: &[PathBuf], value: &st
         let has_it = is_same(value, &now);
         match entries.iter_mut().find(|entry| entry.file == *path) {
             Some(known) if known.ours.as_ref().is_some_and(|ours| *ours != now) => {
-                outcome = Outcome::Left { from: now };
+                outcome = Outcome::Left { found: now };
                 continue;
             }
             Some(known) if !has_it => known.ours = None,
@@ -284,8 +284,8 @@ pub(crate) fn hold(journal: &mut Journal, by: &By, files: &[PathBuf], value: &st
             // It ended meanwhile.
             (_, None) => entries.retain(|entry| entry.file != *path),
             (Ok(()), Some(found)) if matches!(by, By::Knob(_)) && !is_same(value, found) => {
-                let (path, wanted, found) = (path.clone(), value.to_owned(), found.clone());
-                failed = Some(Error::NotTaken { path, wanted, found });
+                let (path, requested, found) = (path.clone(), value.to_owned(), found.clone());
+                failed = Some(Error::NotTaken { path, requested, found });
             }
             (Ok(()), Some(to)) => outcome = Outcome::Written { from, to: to.clone() },
             (Err(error), Some(now)) => {
@@ -347,7 +347,7 @@ pub(crate) fn release(
     for entry in entries {
         match entry.put_back() {
             Ok(PutBack::Done) => outcome = Outcome::Restored { to: entry.original },
-            Ok(PutBack::Theirs(from)) if outcome == Outcome::Gone => outcome = Outcome::Left { from },
+            Ok(PutBack::Theirs(found)) if outcome == Outcome::Gone => outcome = Outcome::Left { found },
             Ok(PutBack::Theirs(_) | PutBack::Gone) => {}
             Err(error) => {
                 failed = Some(error);

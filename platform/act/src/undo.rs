@@ -17,7 +17,7 @@ use crate::{BlockQueue, Error, Paths, groups};
 
 /// A setting that was not put back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Left {
+pub struct LeftSetting {
     /// Kernel name of the device, or name of the control group.
     pub device: String,
     /// The setting, such as `scheduler` or `io_priority`.
@@ -33,7 +33,7 @@ pub struct Left {
 pub struct Report {
     /// Device (or control group) and setting of everything that has its first value again.
     pub restored: Vec<(String, String)>,
-    pub left: Vec<Left>,
+    pub left: Vec<LeftSetting>,
     #[serde(skip)]
     failed: Vec<String>,
 }
@@ -111,7 +111,7 @@ impl Report {
     fn leave(&mut self, entry: &Entry, found: Option<String>, reason: &str) {
         let (device, knob) = (entry.device_name(), entry.setting.to_string());
         let (original, reason) = (entry.original.clone(), reason.to_owned());
-        self.left.push(Left { device, knob, found, original, reason });
+        self.left.push(LeftSetting { device, knob, found, original, reason });
     }
 }
 
@@ -271,6 +271,6 @@ fn restore_file(entry: &FileEntry, report: &mut Report) -> bool {
             return false;
         }
     };
-    report.left.push(Left { device, knob, found, original: entry.original.clone(), reason: reason.to_owned() });
+    report.left.push(LeftSetting { device, knob, found, original: entry.original.clone(), reason: reason.to_owned() });
     true
 }

@@ -23,7 +23,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use brisk_core::action::Once;
-use brisk_core::outcome::{Outcome, Performed};
+use brisk_core::outcome::Outcome;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use crate::actuator::refused;
@@ -89,7 +89,7 @@ pub(crate) struct Worker {
     /// `None` while it is dropped.
     lanes: Option<[Sender<Job>; 3]>,
     threads: Vec<JoinHandle<()>>,
-    ended: Receiver<Performed>,
+    ended: Receiver<(Once, Outcome)>,
     under_way: Vec<Job>,
 }
 
@@ -119,7 +119,7 @@ impl Worker {
                     let outcome = once::take_time(&paths, &mut journal, &once, cancel);
                     let outcome = outcome.unwrap_or_else(|error| refused(&error));
                     // It is not taken any more while the worker is dropped.
-                    let _ = tells.send(Performed { once, outcome });
+                    let _ = tells.send((once, outcome));
                     let _ = rustix::io::write(&shared.wakes, &1_u64.to_ne_bytes());
                 }
             };
@@ -177,11 +177,11 @@ impl Worker {
     }
 
     /// The actions that have ended since the last call.
-    pub(crate) fn take(&mut self) -> Vec<Performed> {
+    pub(crate) fn take(&mut self) -> Vec<(Once, Outcome)> {
         // It is 0 afterwards; what ends from here on makes it readable again.
         let _ = rustix::io::read(&self.shared.wakes, &mut [0; 8]);
-        let ended: Vec<Performed> = self.ended.try_iter().collect();
-        for Performed { once, .. } in &ended {
+        let ended: Vec<_> = self.ended.try_iter().collect();
+        for (once, _) in &ended {
             if let Some(place) = self.under_way.iter().position(|(other, _)| other == once) {
                 // The first of two that are alike: a thread takes them in their order.
                 self.under_way.remove(place);
@@ -281,7 +281,7 @@ mod tests {
             let limit = Timespec { tv_sec: 60, tv_nsec: 0 };
             let ready = poll(&mut [PollFd::from_borrowed_fd(worker.as_fd(), PollFlags::IN)], Some(&limit));
             assert_eq!(ready, Ok(1), "nothing ended within a minute");
-            ended.extend(worker.take().into_iter().map(|one| (one.once.name(), one.outcome)));
+            ended.extend(worker.take().into_iter().map(|(once, outcome)| (once.name(), outcome)));
         }
         ended
     }
@@ -311,17 +311,14 @@ mod tests {
         let mut actuator = crate::Actuator::new(&tree.paths(), "test", false).expect("a journal");
         actuator.start_worker("test").expect("threads");
         let begun = actuator.perform(&page_out("app-a-1.scope"), &crate::Sensed::default(), 0);
-        assert_eq!(begun.outcome, Outcome::Begun);
+        assert_eq!(begun, Outcome::Begun);
         let pipe = tree.opened();
         actuator.restore().expect("nothing was changed");
         say(pipe, "app-a-1.scope");
         let limit = Timespec { tv_sec: 60, tv_nsec: 0 };
         let fd = actuator.worker_fd().expect("a worker");
         assert_eq!(poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], Some(&limit)), Ok(1));
-        assert_eq!(
-            actuator.advance(0).pop().map(|performed| performed.outcome),
-            Some(Outcome::Cancelled { done_bytes: 0 })
-        );
+        assert_eq!(actuator.advance(0).pop().map(|(_, outcome)| outcome), Some(Outcome::Cancelled { done_bytes: 0 }));
     }
 
     #[test]

@@ -7,11 +7,12 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use brisk_act::{Actuator, ChangedExternally, Paths, restore_leftovers};
+use brisk_act::{Actuator, Paths, restore_leftovers};
 use brisk_core::action::Setting;
 use brisk_core::knob::{Knob, QueueSetting};
-use brisk_core::outcome::{Applied, Outcome};
-use fixture_tree::Machine;
+use brisk_core::outcome::{Outcome, Outcomes};
+use brisk_core::state::ChangedExternally;
+use fixture_tree::FixtureTree;
 use proptest::prelude::*;
 use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags};
 
@@ -19,8 +20,12 @@ fn targets(texts: &[(&str, &str)]) -> Vec<Setting> {
     texts.iter().map(|(knob, value)| Setting::new(knob.parse().expect("a knob"), *value)).collect()
 }
 
-fn outcomes(applied: Vec<Applied>) -> BTreeMap<String, Outcome> {
-    applied.into_iter().map(|applied| (applied.knob.to_string(), applied.outcome)).collect()
+fn only(outcomes: Outcomes) -> Outcome {
+    outcomes.into_values().next().expect("an outcome")
+}
+
+fn outcomes(applied: Outcomes) -> BTreeMap<String, Outcome> {
+    applied.into_iter().map(|(knob, outcome)| (knob.to_string(), outcome)).collect()
 }
 
 fn written(from: &str, to: &str) -> Outcome {
@@ -55,7 +60,7 @@ proptest! {
 
     #[test]
     fn undo_after_apply_is_identity(sequence in prop::collection::vec(settings(), 1..6), how in 0..3) {
-        let machine = Machine::new();
+        let machine = FixtureTree::new();
         let before = machine.all();
         let mut actuator = machine.actuator();
         for targets in &sequence {
@@ -69,7 +74,7 @@ proptest! {
             // All settings are released.
             _ => {
                 let applied = actuator.apply(&[]);
-                let all_put_back = applied.iter().all(|a| matches!(a.outcome, Outcome::Restored { .. }));
+                let all_put_back = applied.values().all(|outcome| matches!(outcome, Outcome::Restored { .. }));
                 prop_assert!(all_put_back, "{:?}", applied);
             }
         }
@@ -78,31 +83,31 @@ proptest! {
     }
 
     #[test]
-    fn what_stands_already_is_not_written(wanted in settings()) {
-        let machine = Machine::new();
+    fn what_stands_already_is_not_written(requested in settings()) {
+        let machine = FixtureTree::new();
         let mut actuator = machine.actuator();
-        let wanted: Vec<_> = wanted.into_iter().map(|(knob, value)| Setting::new(knob, value)).collect();
-        actuator.apply(&wanted);
+        let requested: Vec<_> = requested.into_iter().map(|(knob, value)| Setting::new(knob, value)).collect();
+        actuator.apply(&requested);
         let stands = machine.all();
-        for again in actuator.apply(&wanted) {
+        for (_, again) in actuator.apply(&requested) {
             let nothing_done =
-                matches!(again.outcome, Outcome::Unchanged | Outcome::Refused { .. } | Outcome::Gone);
+                matches!(again, Outcome::Unchanged | Outcome::Refused { .. } | Outcome::Gone);
             prop_assert!(nothing_done, "{:?}", again);
         }
         prop_assert_eq!(machine.all(), stands);
     }
 
     #[test]
-    fn a_dry_run_changes_nothing(wanted in settings()) {
-        let machine = Machine::new();
+    fn a_dry_run_changes_nothing(requested in settings()) {
+        let machine = FixtureTree::new();
         let before = machine.all();
         let mut actuator = Actuator::new(&machine.paths, "briskd", true).expect("no journal");
-        let wanted: Vec<_> = wanted.into_iter().map(|(knob, value)| Setting::new(knob, value)).collect();
-        let applied = actuator.apply(&wanted);
-        prop_assert_eq!(applied.len(), wanted.len());
-        for applied in applied {
-            let only_said = !matches!(applied.outcome, Outcome::Written { .. } | Outcome::Restored { .. });
-            prop_assert!(only_said, "{:?}", applied);
+        let requested: Vec<_> = requested.into_iter().map(|(knob, value)| Setting::new(knob, value)).collect();
+        let applied = actuator.apply(&requested);
+        prop_assert_eq!(applied.len(), requested.len());
+        for outcome in applied.into_values() {
+            let only_said = !matches!(outcome, Outcome::Written { .. } | Outcome::Restored { .. });
+            prop_assert!(only_said, "{:?}", outcome);
         }
         prop_assert_eq!(machine.all(), before);
         prop_assert_eq!(machine.journals(), 0);
@@ -111,7 +116,7 @@ proptest! {
 
 #[test]
 fn targets_are_complete_and_what_is_left_out_is_put_back() {
-    let machine = Machine::new();
+    let machine = FixtureTree::new();
     let mut actuator = machine.actuator();
     let first = targets(&[
         ("queue/sda/scheduler", "mq-deadline"),
@@ -136,25 +141,25 @@ fn targets_are_complete_and_what_is_left_out_is_put_back() {
 
 #[test]
 fn an_external_change_is_left_until_forgiven() {
-    let machine = Machine::new();
+    let machine = FixtureTree::new();
     let mut actuator = machine.actuator();
-    let wanted = targets(&[("queue/sda/read_ahead_kb", "512"), ("queue/sda/nr_requests", "64")]);
-    actuator.apply(&wanted);
+    let requested = targets(&[("queue/sda/read_ahead_kb", "512"), ("queue/sda/nr_requests", "64")]);
+    actuator.apply(&requested);
     assert_eq!(actuator.check(), []);
     machine.write("sda", "queue/read_ahead_kb", "64\n");
-    let knob = wanted[0].knob.clone();
-    let changed = ChangedExternally { knob: knob.clone(), ours: "512".to_owned(), found: "64".to_owned() };
+    let knob = requested[0].knob.clone();
+    let changed = ChangedExternally { knob: knob.clone(), written: "512".to_owned(), found: "64".to_owned() };
     assert_eq!(actuator.check(), [changed]);
     assert_eq!(actuator.check(), [], "it is said once");
-    let found = outcomes(actuator.apply(&wanted));
-    assert_eq!(found["queue/sda/read_ahead_kb"], Outcome::Left { from: "64".to_owned() });
+    let found = outcomes(actuator.apply(&requested));
+    assert_eq!(found["queue/sda/read_ahead_kb"], Outcome::Left { found: "64".to_owned() });
     assert_eq!(found["queue/sda/nr_requests"], Outcome::Unchanged);
     actuator.apply(&[]);
     assert_eq!(machine.read("sda", "queue/read_ahead_kb"), "64", "an external value stays, also when released");
     assert_eq!(machine.read("sda", "queue/nr_requests"), "256");
 
     actuator.forgive();
-    let found = outcomes(actuator.apply(&wanted));
+    let found = outcomes(actuator.apply(&requested));
     assert_eq!(found["queue/sda/read_ahead_kb"], written("64", "512"));
     actuator.restore().expect("restore");
     assert_eq!(machine.read("sda", "queue/read_ahead_kb"), "64", "what they had made of it is put back");
@@ -163,12 +168,12 @@ fn an_external_change_is_left_until_forgiven() {
 
 #[test]
 fn an_external_change_is_found_without_a_check() {
-    let machine = Machine::new();
+    let machine = FixtureTree::new();
     let mut actuator = machine.actuator();
-    let wanted = targets(&[("queue/sda/scheduler", "kyber")]);
-    actuator.apply(&wanted);
+    let requested = targets(&[("queue/sda/scheduler", "kyber")]);
+    actuator.apply(&requested);
     machine.write("sda", "queue/scheduler", "none mq-deadline kyber [bfq]\n");
-    assert_eq!(actuator.apply(&wanted)[0].outcome, Outcome::Left { from: "bfq".to_owned() });
+    assert_eq!(only(actuator.apply(&requested)), Outcome::Left { found: "bfq".to_owned() });
     assert_eq!(actuator.check().len(), 1);
     let report = actuator.restore().expect("restore");
     assert_eq!((report.left[0].knob.as_str(), report.left[0].found.as_deref()), ("scheduler", Some("bfq")));
@@ -177,7 +182,7 @@ fn an_external_change_is_found_without_a_check() {
 
 #[test]
 fn what_cannot_be_says_what_can() {
-    let machine = Machine::new();
+    let machine = FixtureTree::new();
     let mut actuator = machine.actuator();
     let refused =
         |actuator: &mut Actuator, knob: &str, value: &str| match outcomes(actuator.apply(&targets(&[(knob, value)])))
@@ -212,7 +217,7 @@ fn what_cannot_be_says_what_can() {
 
 #[test]
 fn driver_tags_are_those_of_the_driver_and_not_of_the_scheduler() {
-    let machine = Machine::new();
+    let machine = FixtureTree::new();
     let mut actuator = machine.actuator();
     let found = outcomes(actuator.apply(&targets(&[("queue/sda/driver_tags", "2")])));
     assert_eq!(found["queue/sda/driver_tags"], written("128", "4"), "4 is the least");
@@ -224,15 +229,15 @@ fn driver_tags_are_those_of_the_driver_and_not_of_the_scheduler() {
 
 #[test]
 fn under_none_the_number_of_requests_is_that_of_the_driver() {
-    let machine = Machine::new();
+    let machine = FixtureTree::new();
     let mut actuator = machine.actuator();
-    let wanted = targets(&[("queue/sda/scheduler", "none"), ("queue/sda/nr_requests", "8")]);
-    actuator.apply(&wanted);
+    let requested = targets(&[("queue/sda/scheduler", "none"), ("queue/sda/nr_requests", "8")]);
+    actuator.apply(&requested);
     assert_eq!(machine.read("sda", "queue/nr_requests"), "8");
     let text = fs::read_dir(&machine.paths.journal).expect("journals").flatten().next().expect("one").path();
     let text = fs::read_to_string(text).expect("journal");
     assert!(text.contains("driver_tags") && text.contains("\"128\""), "{text}");
-    let mut both = wanted.clone();
+    let mut both = requested.clone();
     both.extend(targets(&[("queue/sda/driver_tags", "16")]));
     let found = outcomes(actuator.apply(&both));
     assert_eq!(found["queue/sda/driver_tags"], written("8", "16"));
@@ -241,19 +246,19 @@ fn under_none_the_number_of_requests_is_that_of_the_driver() {
 
 #[test]
 fn a_device_that_goes_is_left_and_one_that_comes_is_new() {
-    let machine = Machine::new();
+    let machine = FixtureTree::new();
     let mut actuator = machine.actuator();
-    let wanted = targets(&[("queue/sda/read_ahead_kb", "512"), ("queue/sdb/read_ahead_kb", "512")]);
-    actuator.apply(&wanted);
+    let requested = targets(&[("queue/sda/read_ahead_kb", "512"), ("queue/sdb/read_ahead_kb", "512")]);
+    actuator.apply(&requested);
     fs::rename(machine.path("sda", ""), machine.dir.path().join("unplugged")).expect("fixture");
-    let found = outcomes(actuator.apply(&wanted));
+    let found = outcomes(actuator.apply(&requested));
     assert_eq!(found["queue/sda/read_ahead_kb"], Outcome::Gone);
     assert_eq!(found["queue/sdb/read_ahead_kb"], Outcome::Unchanged);
     assert_eq!(actuator.check(), []);
     // Another one, with other values of its own.
     fs::create_dir_all(machine.path("sda", "queue")).expect("fixture");
     machine.write("sda", "queue/read_ahead_kb", "256\n");
-    let found = outcomes(actuator.apply(&wanted));
+    let found = outcomes(actuator.apply(&requested));
     assert_eq!(found["queue/sda/read_ahead_kb"], written("256", "512"));
     actuator.restore().expect("restore");
     assert_eq!(machine.read("sda", "queue/read_ahead_kb"), "256");
@@ -261,39 +266,39 @@ fn a_device_that_goes_is_left_and_one_that_comes_is_new() {
 
 #[test]
 fn a_device_without_a_medium_gets_back_what_it_had_and_is_left() {
-    let machine = Machine::new();
+    let machine = FixtureTree::new();
     let before = machine.all();
     let mut actuator = machine.actuator();
-    let wanted = targets(&[("queue/sda/read_ahead_kb", "512"), ("queue/sda/driver_tags", "8")]);
-    actuator.apply(&wanted);
+    let requested = targets(&[("queue/sda/read_ahead_kb", "512"), ("queue/sda/driver_tags", "8")]);
+    actuator.apply(&requested);
     machine.write("sda", "size", "0\n");
-    for applied in actuator.apply(&wanted) {
-        assert_eq!(applied.outcome, Outcome::Gone);
+    for outcome in actuator.apply(&requested).into_values() {
+        assert_eq!(outcome, Outcome::Gone);
     }
     assert_eq!(machine.all(), before);
     assert_eq!(machine.journals(), 0);
     machine.write("sda", "size", "4096\n");
-    assert_eq!(outcomes(actuator.apply(&wanted))["queue/sda/read_ahead_kb"], written("128", "512"));
+    assert_eq!(outcomes(actuator.apply(&requested))["queue/sda/read_ahead_kb"], written("128", "512"));
 }
 
 #[test]
 fn with_announced_changes_nothing_is_read_twice() {
-    let machine = Machine::new();
+    let machine = FixtureTree::new();
     let before = machine.all();
     let mut actuator = machine.actuator();
-    let wanted = targets(&[("queue/sda/read_ahead_kb", "512"), ("queue/sdb/driver_tags", "9999")]);
-    let first = outcomes(actuator.apply_changed(&wanted, 0));
+    let requested = targets(&[("queue/sda/read_ahead_kb", "512"), ("queue/sdb/driver_tags", "9999")]);
+    let first = outcomes(actuator.apply_changed(&requested, 0));
     assert_eq!(first["queue/sda/read_ahead_kb"], written("128", "512"));
     assert!(matches!(first["queue/sdb/driver_tags"], Outcome::Refused { .. }));
     // This change is not announced, so it is not read.
     machine.write("sda", "queue/read_ahead_kb", "64\n");
-    let again = outcomes(actuator.apply_changed(&wanted, 0));
+    let again = outcomes(actuator.apply_changed(&requested, 0));
     assert_eq!(again["queue/sda/read_ahead_kb"], Outcome::Unchanged);
     assert_eq!(again["queue/sdb/driver_tags"], first["queue/sdb/driver_tags"]);
     // A device with other targets is read, and so is every device after an announced change.
     actuator.invalidate();
-    let found = outcomes(actuator.apply_changed(&wanted, 0));
-    assert_eq!(found["queue/sda/read_ahead_kb"], Outcome::Left { from: "64".to_owned() });
+    let found = outcomes(actuator.apply_changed(&requested, 0));
+    assert_eq!(found["queue/sda/read_ahead_kb"], Outcome::Left { found: "64".to_owned() });
     actuator.forgive();
     let other = targets(&[("queue/sda/read_ahead_kb", "256")]);
     assert_eq!(outcomes(actuator.apply_changed(&other, 0))["queue/sda/read_ahead_kb"], written("64", "256"));
@@ -311,23 +316,20 @@ fn with_announced_changes_nothing_is_read_twice() {
 
 #[test]
 fn a_journal_that_cannot_be_written_forbids_every_change() {
-    let machine = Machine::new();
+    let machine = FixtureTree::new();
     let before = machine.all();
     let mut actuator = machine.actuator();
     fs::remove_dir(&machine.paths.journal).expect("journal directory");
-    let wanted = targets(&[("queue/sda/scheduler", "bfq"), ("queue/sda/read_ahead_kb", "512")]);
-    for applied in actuator.apply(&wanted) {
-        assert!(
-            matches!(&applied.outcome, Outcome::Refused { why } if why.contains("nothing is changed")),
-            "{applied:?}"
-        );
+    let requested = targets(&[("queue/sda/scheduler", "bfq"), ("queue/sda/read_ahead_kb", "512")]);
+    for outcome in actuator.apply(&requested).into_values() {
+        assert!(matches!(&outcome, Outcome::Refused { why } if why.contains("nothing is changed")), "{outcome:?}");
     }
     assert_eq!(machine.all(), before);
 }
 
 #[test]
 fn a_journal_of_the_first_version_is_undone() {
-    let machine = Machine::new();
+    let machine = FixtureTree::new();
     let before = machine.all();
     machine.write("sda", "queue/scheduler", "none mq-deadline [kyber] bfq\n");
     machine.write("sda", "queue/read_ahead_kb", "512\n");
@@ -379,26 +381,26 @@ impl Drop for Idler {
 
 #[test]
 fn threads_that_have_a_priority_of_their_own_keep_it() {
-    let machine = Machine::new();
+    let machine = FixtureTree::new();
     let [plain, same, other, late] = [Idler::new(), Idler::new(), Idler::new(), Idler::new()];
     let nothing = plain.priority();
     same.give("2", "6");
     other.give("2", "1");
     machine.group("app.scope", &[plain.thread(), same.thread(), other.thread()]);
     let mut actuator = machine.actuator();
-    let wanted = targets(&[("io_priority/app.scope", "best-effort 6")]);
-    assert_eq!(actuator.apply(&wanted)[0].outcome, written("none", "best-effort 6"));
+    let requested = targets(&[("io_priority/app.scope", "best-effort 6")]);
+    assert_eq!(only(actuator.apply(&requested)), written("none", "best-effort 6"));
     assert_eq!(plain.priority(), "best-effort: prio 6");
     assert_eq!(other.priority(), "best-effort: prio 1");
 
     machine.group("app.scope", &[plain.thread(), same.thread(), other.thread(), late.thread()]);
-    assert_eq!(actuator.apply(&wanted)[0].outcome, Outcome::Unchanged);
+    assert_eq!(only(actuator.apply(&requested)), Outcome::Unchanged);
     assert_eq!(late.priority(), "best-effort: prio 6", "who comes later gets it too");
 
-    let wanted = targets(&[("io_priority/app.scope", "idle")]);
-    assert_eq!(actuator.apply(&wanted)[0].outcome, written("best-effort 6", "idle"));
+    let requested = targets(&[("io_priority/app.scope", "idle")]);
+    assert_eq!(only(actuator.apply(&requested)), written("best-effort 6", "idle"));
     assert_eq!((plain.priority().as_str(), same.priority().as_str()), ("idle", "best-effort: prio 6"));
-    assert_eq!(actuator.apply(&[])[0].outcome, Outcome::Restored { to: "none".to_owned() });
+    assert_eq!(only(actuator.apply(&[])), Outcome::Restored { to: "none".to_owned() });
     assert_eq!([plain.priority(), late.priority()], [nothing.clone(), nothing]);
     assert_eq!([same.priority(), other.priority()], ["best-effort: prio 6", "best-effort: prio 1"]);
     assert_eq!(machine.journals(), 0);
@@ -406,7 +408,7 @@ fn threads_that_have_a_priority_of_their_own_keep_it() {
 
 #[test]
 fn all_groups_of_one_call_share_one_write_of_the_journal() {
-    let machine = Machine::new();
+    let machine = FixtureTree::new();
     let idlers: Vec<Idler> = (0..8).map(|_| Idler::new()).collect();
     let groups: Vec<String> = (0..8).map(|number| format!("app-{number}.scope")).collect();
     for (group, idler) in groups.iter().zip(&idlers) {
@@ -425,42 +427,42 @@ fn all_groups_of_one_call_share_one_write_of_the_journal() {
     };
     let mut actuator = machine.actuator();
     let knobs: Vec<String> = groups.iter().map(|group| format!("io_priority/{group}")).collect();
-    let wanted = |value| targets(&knobs.iter().map(|knob| (knob.as_str(), value)).collect::<Vec<_>>());
-    let applied = actuator.apply(&wanted("best-effort 6"));
-    assert!(applied.iter().all(|one| one.outcome == written("none", "best-effort 6")), "{applied:?}");
+    let requested = |value| targets(&knobs.iter().map(|knob| (knob.as_str(), value)).collect::<Vec<_>>());
+    let applied = actuator.apply(&requested("best-effort 6"));
+    assert!(applied.values().all(|outcome| *outcome == written("none", "best-effort 6")), "{applied:?}");
     assert!(idlers.iter().all(|idler| idler.priority() == "best-effort: prio 6"));
     assert_eq!(saves(), 1);
     // Both values are on disk while the second replaces the first.
-    actuator.apply(&wanted("idle"));
+    actuator.apply(&requested("idle"));
     assert_eq!(saves(), 2);
     let released = actuator.apply(&[]);
-    assert!(released.iter().all(|one| one.outcome == Outcome::Restored { to: "none".to_owned() }), "{released:?}");
+    assert!(released.values().all(|outcome| *outcome == Outcome::Restored { to: "none".to_owned() }), "{released:?}");
     assert_eq!((saves(), machine.journals()), (1, 0));
 }
 
 #[test]
 fn a_group_that_is_gone_is_left() {
-    let machine = Machine::new();
+    let machine = FixtureTree::new();
     let mut actuator = machine.actuator();
-    let wanted = targets(&[("io_priority/app.scope", "best-effort 6")]);
-    assert_eq!(actuator.apply(&wanted)[0].outcome, Outcome::Gone);
+    let requested = targets(&[("io_priority/app.scope", "best-effort 6")]);
+    assert_eq!(only(actuator.apply(&requested)), Outcome::Gone);
     machine.group("app.scope", &[]);
-    assert_eq!(actuator.apply(&wanted)[0].outcome, written("none", "best-effort 6"));
+    assert_eq!(only(actuator.apply(&requested)), written("none", "best-effort 6"));
     fs::remove_dir_all(machine.dir.path().join("cgroup/user.slice/app.scope")).expect("fixture");
-    assert_eq!(actuator.apply(&wanted)[0].outcome, Outcome::Gone);
+    assert_eq!(only(actuator.apply(&requested)), Outcome::Gone);
     assert_eq!(machine.journals(), 0);
 }
 
 #[test]
 fn a_loop_device_that_gets_another_file_keeps_its_first_settings_as_those_to_come_back_to() {
-    let machine = Machine::new();
+    let machine = FixtureTree::new();
     machine.write("sda", "size", "8\n");
     fs::create_dir_all(machine.path("sda", "loop")).expect("fixture");
     machine.write("sda", "loop/backing_file", "/first\n");
     let before = machine.all();
     let mut actuator = machine.actuator();
-    let wanted = targets(&[("queue/sda/scheduler", "kyber"), ("queue/sda/read_ahead_kb", "512")]);
-    actuator.apply(&wanted);
+    let requested = targets(&[("queue/sda/scheduler", "kyber"), ("queue/sda/read_ahead_kb", "512")]);
+    actuator.apply(&requested);
     machine.write("sda", "loop/backing_file", "/second\n");
     // The new file came with one of the settings changed.
     machine.write("sda", "queue/read_ahead_kb", "64\n");
@@ -476,7 +478,7 @@ fn a_loop_device_that_gets_another_file_keeps_its_first_settings_as_those_to_com
 
 #[test]
 fn a_device_out_of_use_gets_its_settings_back_at_once_and_one_at_work_does_not() {
-    let machine = Machine::new();
+    let machine = FixtureTree::new();
     machine.write("sda", "size", "8\n");
     let before = machine.all();
     let mut actuator = machine.actuator();

@@ -47,15 +47,15 @@ fn released_settings_have_their_original_values() {
     let machine = machine();
     let before = all(&machine);
     let mut actuator = machine.actuator(false);
-    let wanted = targets(&[(CLASS, "promote-to-rt"), (WEIGHT, "10")]);
-    let applied = actuator.apply(&wanted);
+    let requested = targets(&[(CLASS, "promote-to-rt"), (WEIGHT, "10")]);
+    let applied = actuator.apply(&requested);
     assert_eq!(outcome(&applied, CLASS), written("no-change", "promote-to-rt"));
     assert_eq!(outcome(&applied, WEIGHT), written("50", "10"));
-    assert_eq!(outcome(&actuator.apply(&wanted), CLASS), Outcome::Unchanged);
+    assert_eq!(outcome(&actuator.apply(&requested), CLASS), Outcome::Unchanged);
     let original =
         |actuator: &Actuator, knob: &str| actuator.original(&knob.parse().expect("a knob")).map(str::to_owned);
     assert_eq!(original(&actuator, WEIGHT), Some("50".to_owned()));
-    let applied = actuator.apply(&wanted[..1]);
+    let applied = actuator.apply(&requested[..1]);
     assert_eq!(outcome(&applied, WEIGHT), Outcome::Restored { to: "50".to_owned() });
     assert_eq!(original(&actuator, WEIGHT), None);
     actuator.restore().expect("all of it");
@@ -85,13 +85,13 @@ fn limits_of_memory_are_restored_in_both_versions() {
     }
     let read = |file: &Path| fs::read_to_string(file).expect("fixture").trim().to_owned();
     let knobs = ["memory.high", "memory.low", "memory.soft_limit_in_bytes"].map(|name| format!("{name}/app-a-1.scope"));
-    let wanted: Vec<(&str, &str)> = knobs.iter().map(|knob| (knob.as_str(), "104857600")).collect();
+    let requested: Vec<(&str, &str)> = knobs.iter().map(|knob| (knob.as_str(), "104857600")).collect();
     let mut actuator = machine.actuator(false);
-    let applied = actuator.apply(&targets(&wanted));
+    let applied = actuator.apply(&targets(&requested));
     assert_eq!(outcome(&applied, &knobs[0]), written("max", "104857600"));
     assert_eq!(outcome(&applied, &knobs[2]), written(unlimited.trim(), "104857600"));
     assert_eq!([&old, &new("memory.low")].map(|file| read(file)), ["104857600", "104857600"]);
-    let released = actuator.apply(&targets(&wanted[1..]));
+    let released = actuator.apply(&targets(&requested[1..]));
     assert_eq!(outcome(&released, &knobs[0]), Outcome::Restored { to: "max".to_owned() });
     actuator.restore().expect("all of it");
     assert_eq!([&old, &new("memory.high"), &new("memory.low")].map(|file| read(file)), [unlimited.trim(), "max", "0"]);
@@ -114,17 +114,17 @@ fn a_dry_run_says_what_it_would_write() {
 fn an_external_change_is_left_alone() {
     let machine = machine();
     let mut actuator = machine.actuator(false);
-    let wanted = targets(&[(CLASS, "promote-to-rt")]);
-    actuator.apply(&wanted);
+    let requested = targets(&[(CLASS, "promote-to-rt")]);
+    actuator.apply(&requested);
     fs::write(machine.path("cgroup/app-a-1.scope/io.prio.class"), "idle\n").expect("external change");
-    let left = Outcome::Left { from: "idle".to_owned() };
-    assert_eq!(outcome(&actuator.apply(&wanted), CLASS), left);
+    let left = Outcome::Left { found: "idle".to_owned() };
+    assert_eq!(outcome(&actuator.apply(&requested), CLASS), left);
     let changed = actuator.check();
     assert_eq!((changed.len(), changed[0].knob.to_string(), changed[0].found.as_str()), (1, CLASS.to_owned(), "idle"));
     assert_eq!(actuator.check(), []);
     // Until it is forgiven: then the external value is the one to restore.
     actuator.forgive();
-    assert_eq!(outcome(&actuator.apply(&wanted), CLASS), written("idle", "promote-to-rt"));
+    assert_eq!(outcome(&actuator.apply(&requested), CLASS), written("idle", "promote-to-rt"));
     actuator.restore().expect("all of it");
     assert_eq!(read(&machine, "cgroup/app-a-1.scope/io.prio.class"), "idle");
 }
@@ -133,21 +133,21 @@ fn an_external_change_is_left_alone() {
 fn a_group_that_has_what_is_wanted_is_not_looked_at_until_told() {
     let machine = machine();
     let mut actuator = machine.actuator(false);
-    let wanted = targets(&[(CLASS, "promote-to-rt"), (WEIGHT, "10")]);
+    let requested = targets(&[(CLASS, "promote-to-rt"), (WEIGHT, "10")]);
     for is in [written("no-change", "promote-to-rt"), Outcome::Unchanged] {
-        assert_eq!(outcome(&actuator.apply_changed(&wanted, 0), CLASS), is);
+        assert_eq!(outcome(&actuator.apply_changed(&requested, 0), CLASS), is);
     }
     fs::write(machine.path("cgroup/app-a-1.scope/io.prio.class"), "idle\n").expect("external change");
-    assert_eq!(outcome(&actuator.apply_changed(&wanted, 0), CLASS), Outcome::Unchanged);
-    // Another value is a reason to look, and that it is not wanted any more.
+    assert_eq!(outcome(&actuator.apply_changed(&requested, 0), CLASS), Outcome::Unchanged);
+    // Another value is a reason to look, and that it is not requested any more.
     assert_eq!(
         outcome(&actuator.apply_changed(&targets(&[(CLASS, "promote-to-rt"), (WEIGHT, "20")]), 0), WEIGHT),
         written("10", "20")
     );
     // A second later.
     assert_eq!(
-        outcome(&actuator.apply_changed(&wanted, 2_000_000_000), CLASS),
-        Outcome::Left { from: "idle".to_owned() }
+        outcome(&actuator.apply_changed(&requested, 2_000_000_000), CLASS),
+        Outcome::Left { found: "idle".to_owned() }
     );
     assert_eq!(outcome(&actuator.apply_changed(&[], 0), WEIGHT), Outcome::Restored { to: "50".to_owned() });
     assert_eq!(read(&machine, "cgroup/app-a-1.scope/io.prio.class"), "idle");
@@ -180,14 +180,14 @@ proptest! {
         let before = all(&machine);
         let mut actuator = machine.actuator(false);
         for round in &rounds {
-            let wanted = round.iter().map(|(file, number)| {
+            let requested = round.iter().map(|(file, number)| {
                 let path = Path::new(FILES[*file].0.trim_start_matches("cgroup/"));
                 let setting = path.file_name().and_then(|name| name.to_str()).expect("a name");
                 let group = path.parent().and_then(Path::to_str).expect("a group");
                 Setting::new(format!("{setting}/{group}").parse().expect("a knob"), number.to_string())
             });
-            let wanted: Vec<Setting> = wanted.collect();
-            actuator.apply(&wanted);
+            let requested: Vec<Setting> = requested.collect();
+            actuator.apply(&requested);
             for (file, number) in round {
                 prop_assert_eq!(read(&machine, FILES[*file].0), number.to_string());
             }

@@ -221,9 +221,9 @@ proptest! {
         write(&paths, "vda", file, &format!("{external}\n"));
         let touched = fs::read_to_string(journal.file()).unwrap_or_default();
         let report = journal.restore().expect("restore");
-        let mut wanted = before;
-        wanted[5 + knob] = external.to_string();
-        prop_assert_eq!(values(&paths), wanted);
+        let mut requested = before;
+        requested[5 + knob] = external.to_string();
+        prop_assert_eq!(values(&paths), requested);
         for left in &report.left {
             prop_assert_eq!((left.device.as_str(), left.knob.as_str()), ("vda", file));
             prop_assert!(touched.contains("vda"));

@@ -44,7 +44,7 @@ fn keeper() -> Keeper {
 
 fn outcome(actuator: &mut Actuator, once: &Once) -> Outcome {
     let app = apps::idle(once.group());
-    actuator.perform(once, &Sensed { app: Some(&app), killers: &[] }, 0).outcome
+    actuator.perform(once, &Sensed { app: Some(&app), killers: &[] }, 0)
 }
 
 #[test]

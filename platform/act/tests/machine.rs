@@ -17,26 +17,28 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use brisk_act::{Actuator, Paths, restore_leftovers};
 use brisk_core::action::Setting;
 use brisk_core::knob::{Knob, QueueSetting};
-use brisk_core::outcome::{Applied, Outcome};
+use brisk_core::outcome::{Outcome, Outcomes};
 use brisk_requires::{Capability, available, line_with, requires};
 use group::Group;
 use journal_lines::of_a_dead_owner;
 use loop_device::{CHILD_OF, JOURNALS, Loop};
 use proptest::prelude::*;
 
-fn outcomes(applied: Vec<Applied>) -> BTreeMap<String, Outcome> {
-    let short = |knob: Knob| knob.to_string().splitn(3, '/').last().expect("a part").to_owned();
-    applied.into_iter().map(|applied| (short(applied.knob), applied.outcome)).collect()
+fn only(outcomes: Outcomes) -> Outcome {
+    outcomes.into_values().next().expect("an outcome")
 }
 
-fn all_done(applied: &[Applied]) -> bool {
-    applied
-        .iter()
-        .all(|applied| !matches!(applied.outcome, Outcome::Refused { .. } | Outcome::Left { .. } | Outcome::Gone))
+fn outcomes(applied: Outcomes) -> BTreeMap<String, Outcome> {
+    let short = |knob: Knob| knob.to_string().splitn(3, '/').last().expect("a part").to_owned();
+    applied.into_iter().map(|(knob, outcome)| (short(knob), outcome)).collect()
+}
+
+fn all_done(outcomes: &Outcomes) -> bool {
+    outcomes.values().all(|outcome| !matches!(outcome, Outcome::Refused { .. } | Outcome::Left { .. } | Outcome::Gone))
 }
 
 #[test]
-fn a_change_of_scheduler_keeps_wanted_and_original_values() {
+fn a_change_of_scheduler_keeps_requested_and_original_values() {
     requires!(Loop, Queue);
     let disk = Loop::new();
     // What its owner had made of it before.
@@ -52,9 +54,9 @@ fn a_change_of_scheduler_keeps_wanted_and_original_values() {
     let before = disk.all();
     let mut actuator = disk.actuator();
 
-    let wanted =
+    let requested =
         [("scheduler", "kyber"), ("nr_requests", "32"), ("kyber/read_lat_nsec", "1000000"), ("max_sectors_kb", "256")];
-    let applied = actuator.apply(&disk.targets(&wanted));
+    let applied = actuator.apply(&disk.targets(&requested));
     assert!(all_done(&applied), "{applied:?}");
     for (name, value) in [
         ("scheduler", "kyber"),
@@ -68,7 +70,7 @@ fn a_change_of_scheduler_keeps_wanted_and_original_values() {
     }
 
     // The request for 32 is released: kyber's own number, not mq-deadline's.
-    let found = outcomes(actuator.apply(&disk.targets(&wanted[..1])));
+    let found = outcomes(actuator.apply(&disk.targets(&requested[..1])));
     assert_eq!(found["nr_requests"], Outcome::Restored { to: "256".to_owned() });
     assert_eq!(found["scheduler"], Outcome::Unchanged);
 
@@ -83,7 +85,7 @@ fn a_change_of_scheduler_keeps_wanted_and_original_values() {
 
     assert_eq!(actuator.check(), []);
     let applied = actuator.apply(&[]);
-    assert!(applied.iter().all(|applied| matches!(applied.outcome, Outcome::Restored { .. })), "{applied:?}");
+    assert!(applied.values().all(|outcome| matches!(outcome, Outcome::Restored { .. })), "{applied:?}");
     assert_eq!(disk.all(), before);
     assert_eq!(disk.journals(), 0);
 }
@@ -94,15 +96,15 @@ fn what_the_kernel_rounds_is_what_stands_and_is_not_written_again() {
     let disk = Loop::new();
     disk.set("scheduler", "mq-deadline");
     let mut actuator = disk.actuator();
-    let wanted = disk.targets(&[("read_ahead_kb", "7"), ("nr_requests", "2"), ("wbt_lat_usec", "-1")]);
+    let requested = disk.targets(&[("read_ahead_kb", "7"), ("nr_requests", "2"), ("wbt_lat_usec", "-1")]);
     disk.set("wbt_lat_usec", "0");
-    let found = outcomes(actuator.apply(&wanted));
+    let found = outcomes(actuator.apply(&requested));
     for name in ["read_ahead_kb", "nr_requests", "wbt_lat_usec"] {
         let stands = disk.get(name);
         assert!(matches!(&found[name], Outcome::Written { to, .. } if *to == stands), "{name}: {found:?}");
     }
     assert_eq!((disk.get("read_ahead_kb").as_str(), disk.get("nr_requests").as_str()), ("4", "4"));
-    let again = outcomes(actuator.apply(&wanted));
+    let again = outcomes(actuator.apply(&requested));
     assert!(again.values().all(|outcome| *outcome == Outcome::Unchanged), "{again:?}");
     assert_eq!(actuator.check(), []);
 }
@@ -151,7 +153,7 @@ proptest! {
             let applied = actuator.apply(&targets);
             prop_assert_eq!(actuator.check(), vec![], "after {:?}", applied);
             let again = actuator.apply(&targets);
-            let calm = again.iter().all(|a| matches!(a.outcome, Outcome::Unchanged | Outcome::Refused { .. }));
+            let calm = again.values().all(|outcome| matches!(outcome, Outcome::Unchanged | Outcome::Refused { .. }));
             prop_assert!(calm, "{:?} then {:?}", applied, again);
         }
         if by_request {
@@ -260,7 +262,7 @@ fn a_device_that_is_unplugged_while_it_is_changed_is_left() {
         scope.spawn(|| disk.unplug());
         for targets in switches.iter().cycle() {
             let applied = actuator.apply(targets);
-            if applied.iter().all(|applied| applied.outcome == Outcome::Gone) && !disk.file("").exists() {
+            if applied.values().all(|outcome| *outcome == Outcome::Gone) && !disk.file("").exists() {
                 break;
             }
         }
@@ -389,17 +391,17 @@ fn every_thread_of_a_group_gets_a_priority_and_loses_it_again() {
 
     let mut actuator = Actuator::new(&paths, "briskd", false).expect("a journal");
     let knob = Knob::IoPriority { group: "app-test.scope".to_owned() };
-    let wanted = |value: &str| vec![Setting::new(knob.clone(), value)];
+    let requested = |value: &str| vec![Setting::new(knob.clone(), value)];
     let counted = |bits: i64| {
         let all = priorities(process.id());
         assert!(all.len() > THREADS, "{}", all.len());
         all.iter().filter(|found| **found != bits).count()
     };
     for (value, bits) in [("realtime 4", 1 << 13 | 4), ("idle", 3 << 13), ("best-effort 0", 2 << 13)] {
-        let applied = actuator.apply(&wanted(value));
-        assert!(matches!(&applied[0].outcome, Outcome::Written { to, .. } if to == value), "{applied:?}");
+        let applied = actuator.apply(&requested(value));
+        assert!(matches!(applied.values().next(), Some(Outcome::Written { to, .. }) if to == value), "{applied:?}");
         assert_eq!(counted(bits), 0, "{value}");
-        assert_eq!(actuator.apply(&wanted(value))[0].outcome, Outcome::Unchanged);
+        assert_eq!(only(actuator.apply(&requested(value))), Outcome::Unchanged);
     }
     // Its user dies, and the next one finds the journal.
     let file = fs::read_dir(&paths.journal).expect("journals").flatten().next().expect("a journal").path();
@@ -411,14 +413,14 @@ fn every_thread_of_a_group_gets_a_priority_and_loses_it_again() {
 
     // The group goes while it is changed.
     let mut actuator = Actuator::new(&paths, "briskd", false).expect("a journal");
-    actuator.apply(&wanted("idle"));
+    actuator.apply(&requested("idle"));
     std::thread::scope(|scope| {
         scope.spawn(|| {
             group.remove();
             process.wait().expect("it was killed");
         });
         for value in ["best-effort 7", "idle"].iter().cycle() {
-            match &actuator.apply(&wanted(value))[0].outcome {
+            match only(actuator.apply(&requested(value))) {
                 Outcome::Written { .. } | Outcome::Unchanged => {}
                 Outcome::Gone => break,
                 other => panic!("{other:?}"),
@@ -444,8 +446,8 @@ fn who_enters_a_session_late_gets_its_priority_at_the_next_look() {
     let mut to_it = leader.stdin.take().expect("piped");
     let mut said = BufReader::new(leader.stdout.take().expect("piped"));
     wait_for("here", &mut said);
-    let wanted = [Setting::new(Knob::IoPriority { group: format!("session-{}", leader.id()) }, "idle")];
-    let mut outcome = || actuator.apply_changed(&wanted, 0).remove(0).outcome;
+    let requested = [Setting::new(Knob::IoPriority { group: format!("session-{}", leader.id()) }, "idle")];
+    let mut outcome = || only(actuator.apply_changed(&requested, 0));
     assert!(matches!(outcome(), Outcome::Written { .. }));
     // Found complete.
     assert_eq!(outcome(), Outcome::Unchanged);
@@ -458,7 +460,7 @@ fn who_enters_a_session_late_gets_its_priority_at_the_next_look() {
     writeln!(to_it, "go").expect("it reads");
     wait_for("made", &mut said);
     // A second later.
-    assert_eq!(actuator.apply_changed(&wanted, 2_000_000_000)[0].outcome, Outcome::Unchanged);
+    assert_eq!(only(actuator.apply_changed(&requested, 2_000_000_000)), Outcome::Unchanged);
     assert_eq!(priorities(leader.id()), [3 << 13]);
     let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", leader.id())).expect("its children");
     let made: u32 = children.trim().parse().expect("one child");

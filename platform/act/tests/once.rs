@@ -52,13 +52,13 @@ fn what_was_frozen_or_thawed_externally_is_left() {
     let mut actuator = machine.actuator(false);
     machine.put(&file, "1\n");
     assert_eq!(outcome(&mut actuator, &freeze(APP)), Outcome::Unchanged);
-    assert_eq!(outcome(&mut actuator, &thaw(APP)), Outcome::Left { from: "1".to_owned() });
+    assert_eq!(outcome(&mut actuator, &thaw(APP)), Outcome::Left { found: "1".to_owned() });
     assert_eq!((machine.app("cgroup.freeze"), machine.journals()), ("1".to_owned(), vec![]));
     // Thawed externally, after brisk had frozen it.
     machine.put(&file, "0\n");
     assert_eq!(outcome(&mut actuator, &freeze(APP)), Outcome::Done);
     machine.put(&file, "0\n");
-    assert_eq!(outcome(&mut actuator, &freeze(APP)), Outcome::Left { from: "0".to_owned() });
+    assert_eq!(outcome(&mut actuator, &freeze(APP)), Outcome::Left { found: "0".to_owned() });
     assert_eq!(outcome(&mut actuator, &thaw(APP)), Outcome::Done);
     assert_eq!(outcome(&mut actuator, &freeze(APP)), Outcome::Done);
     // Made anew under the same name while brisk was dead: another group.

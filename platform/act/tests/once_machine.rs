@@ -20,7 +20,7 @@ const JOURNALS: &str = "BRISK_ACT_TEST_JOURNALS";
 const COUNTS: &str = "echo here; while :; do echo; done >&3";
 
 fn outcome(actuator: &mut Actuator, once: &Once) -> Outcome {
-    actuator.perform(once, &Sensed { app: Some(&apps::idle(once.group())), killers: &[] }, 0).outcome
+    actuator.perform(once, &Sensed { app: Some(&apps::idle(once.group())), killers: &[] }, 0)
 }
 
 #[test]
@@ -91,8 +91,8 @@ fn an_app_that_ends_in_time_is_not_killed() {
         assert_eq!(actuator.next_ns(), Some(5_000_000_000));
         assert_eq!(process.child.wait().expect("a child").code(), Some(7), "{hierarchy:?}");
         let ended = actuator.advance(4_999_999_999);
-        assert_eq!(ended.iter().map(|performed| &performed.outcome).collect::<Vec<_>>(), [&Outcome::Gone]);
-        assert_eq!((ended[0].once.clone(), actuator.next_ns(), app.journals()), (app.end(), None, 0));
+        assert_eq!(ended.iter().map(|(_, outcome)| outcome).collect::<Vec<_>>(), [&Outcome::Gone]);
+        assert_eq!((ended[0].0.clone(), actuator.next_ns(), app.journals()), (app.end(), None, 0));
     }
 }
 
@@ -115,7 +115,7 @@ fn an_app_that_ignores_sigterm_is_killed_at_the_deadline() {
         let procs = fs::read_to_string(app.group.join("cgroup.procs")).expect("the group");
         assert!(procs.lines().count() >= 2, "{procs}");
         let ended = actuator.advance(5_000_000_000);
-        assert_eq!(ended.iter().map(|performed| &performed.outcome).collect::<Vec<_>>(), [&Outcome::Done]);
+        assert_eq!(ended.iter().map(|(_, outcome)| outcome).collect::<Vec<_>>(), [&Outcome::Done]);
         assert_eq!(process.ended_by(), Some(libc::SIGKILL), "{hierarchy:?}");
         until("an empty group", || fs::read_to_string(app.group.join("cgroup.procs")).expect("the group").is_empty());
         assert_eq!((actuator.next_ns(), app.journals()), (None, 0));
@@ -134,7 +134,7 @@ fn less_grace_time_brings_the_deadline_forward() {
     assert_eq!(outcome(&mut actuator, &end(200)), Outcome::Done);
     assert_eq!((actuator.next_ns(), actuator.advance(199_999_999)), (Some(200_000_000), Vec::new()));
     let ended = actuator.advance(200_000_000);
-    assert_eq!(ended.iter().map(|performed| &performed.outcome).collect::<Vec<_>>(), [&Outcome::Done]);
+    assert_eq!(ended.iter().map(|(_, outcome)| outcome).collect::<Vec<_>>(), [&Outcome::Done]);
     assert_eq!(process.ended_by(), Some(libc::SIGKILL));
 }
 
@@ -153,7 +153,7 @@ fn an_app_that_others_froze_is_killed_at_once() {
         assert_eq!(outcome(&mut actuator, &app.end()), Outcome::Done);
         assert_eq!(actuator.next_ns(), Some(0), "it has no grace");
         let ended = actuator.advance(0);
-        assert_eq!(ended.iter().map(|performed| &performed.outcome).collect::<Vec<_>>(), [&Outcome::Done]);
+        assert_eq!(ended.iter().map(|(_, outcome)| outcome).collect::<Vec<_>>(), [&Outcome::Done]);
         assert_eq!(process.ended_by(), Some(libc::SIGKILL), "{hierarchy:?}");
         assert_eq!((actuator.next_ns(), app.journals()), (None, 0));
     }
@@ -170,7 +170,7 @@ fn an_app_that_came_under_the_name_of_one_that_ended_is_left() {
     until("the end of the group", || fs::remove_dir(&app.group).is_ok());
     fs::create_dir(&app.group).expect("the group anew");
     let mut second = app.run(COUNTS);
-    assert_eq!(actuator.advance(u64::MAX)[0].outcome, Outcome::Gone);
+    assert_eq!(actuator.advance(u64::MAX)[0].1, Outcome::Gone);
     app.counts_on();
     assert!(second.child.try_wait().expect("a child").is_none());
 }
@@ -284,10 +284,10 @@ fn what_takes_time_is_done_by_the_worker() {
         };
         assert_eq!((ready, actuator.next_ns()), (Ok(1), Some(0)), "{once}");
         let ended = actuator.advance(0);
-        assert_eq!((ended.len(), &ended[0].once, actuator.next_ns()), (1, &once, None));
+        assert_eq!((ended.len(), &ended[0].0, actuator.next_ns()), (1, &once, None));
         // Without swap there may be nothing that can be reclaimed.
-        let is_refused = matches!((&once, &ended[0].outcome), (Once::Reclaim { .. }, Outcome::Refused { .. }));
-        assert!(ended[0].outcome == Outcome::Done || is_refused, "{once}: {:?}", ended[0].outcome);
+        let is_refused = matches!((&once, &ended[0].1), (Once::Reclaim { .. }, Outcome::Refused { .. }));
+        assert!(ended[0].1 == Outcome::Done || is_refused, "{once}: {:?}", ended[0].1);
     }
     process.to_it = None;
     process.wait_for("whole");
@@ -361,7 +361,7 @@ fn all_processes_of_a_session_are_asked_and_those_that_stay_are_killed() {
     leader.wait_for("asked");
     assert_eq!(actuator.advance(999_999), []);
     assert!(leader.child.try_wait().expect("a child").is_none());
-    assert_eq!(actuator.advance(1_000_000)[0].outcome, Outcome::Done);
+    assert_eq!(actuator.advance(1_000_000)[0].1, Outcome::Done);
     assert_eq!(leader.ended_by(), Some(libc::SIGKILL));
     // The other one takes a moment to end after its last word.
     until("the end of the session", || {
@@ -415,7 +415,7 @@ fn a_process_ends_with_what_it_started_and_its_shell_stays() {
                     actuator.advance(5_000_000_000)
                 }
             };
-            assert_eq!(ended.iter().map(|performed| &performed.outcome).collect::<Vec<_>>(), [&expected]);
+            assert_eq!(ended.iter().map(|(_, outcome)| outcome).collect::<Vec<_>>(), [&expected]);
             while runs(pid) || runs(below[0]) {
                 std::thread::yield_now();
             }

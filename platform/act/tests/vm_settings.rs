@@ -62,7 +62,7 @@ fn an_external_change_is_left_until_forgiven() {
     let wanted = targets(&[("vm/swappiness", "100")]);
     actuator.apply(&wanted);
     fs::write(machine.path("proc/sys/vm/swappiness"), "10\n").expect("external change");
-    assert_eq!(outcome(&actuator.apply(&wanted), "vm/swappiness"), Outcome::Left { from: "10".to_owned() });
+    assert_eq!(outcome(&actuator.apply(&wanted), "vm/swappiness"), Outcome::Left { found: "10".to_owned() });
     let changed = actuator.check();
     assert_eq!((changed[0].knob.to_string(), changed[0].found.as_str()), ("vm/swappiness".to_owned(), "10"));
     assert_eq!(outcome(&actuator.apply(&[]), "vm/swappiness"), Outcome::Left { from: "10".to_owned() });

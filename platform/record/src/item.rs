@@ -6,7 +6,7 @@ use brisk_core::app::App;
 use brisk_core::decision::Note;
 use brisk_core::device::Device;
 use brisk_core::event::Event;
-use brisk_core::outcome::Applied;
+use brisk_core::outcome::Outcomes;
 use brisk_core::snapshot::Snapshot;
 use brisk_core::state::{ActionState, SettingState};
 use serde::{Deserialize, Serialize};
@@ -71,11 +71,11 @@ pub struct Decided {
     /// Time, CLOCK_MONOTONIC.
     pub at_ns: u64,
     pub wall_unix_ms: u64,
-    /// Every requested level, with what became of it.
+    /// Every requested setting, with what became of it.
     pub settings: Vec<SettingState>,
-    /// What was done to knobs to bring that about.
-    pub effects: Vec<Applied>,
-    /// Every requested edge, with what became of it.
+    /// Outcomes that are new: what was written, and what was restored since no engine requests it any more.
+    pub outcomes: Outcomes,
+    /// Every requested action, with what became of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub actions: Vec<ActionState>,
     /// Messages of engines.

@@ -10,7 +10,7 @@ use brisk_core::decision::Note;
 use brisk_core::device::Device;
 use brisk_core::event::{Event, EventKind};
 use brisk_core::knob::{Knob, QueueSetting};
-use brisk_core::outcome::{Applied, Outcome};
+use brisk_core::outcome::{Outcome, Outcomes};
 use brisk_core::reason::Reason;
 use brisk_core::snapshot::Snapshot;
 use brisk_core::state::{ActionState, SettingState};
@@ -51,7 +51,7 @@ fn decided(value: &str, share: f64) -> Decided {
         resolved,
         original: Some("16".to_owned()),
         since_unix_ms: 1_700_000_000_000,
-        outcome: Some(outcome.clone()),
+        outcome: outcome.clone(),
     };
     let once = Once::Reclaim { group: "app-x-1.scope".to_owned(), size_bytes: 1 << 20 };
     let resolved = Resolved {
@@ -65,7 +65,7 @@ fn decided(value: &str, share: f64) -> Decided {
         at_ns: 7,
         wall_unix_ms: 1_700_000_000_007,
         settings: vec![state],
-        effects: vec![Applied { knob, outcome }],
+        outcomes: Outcomes::from([(knob, outcome)]),
         actions: vec![ActionState { resolved, outcome: Outcome::Done }],
         notes: vec![Note { engine: "smartio".to_owned(), reason: Reason::rule("warming_up") }],
     }

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
+use brisk_api::init::Init;
 use brisk_command::json::{Document as Shown, Json};
 use brisk_core::units::three_digits;
-use brisk_daemon::init::Init;
 use brisk_results::Document;
 use brisk_sync::advice::Advice;
 use serde_json::{Value, json};
 
-use rank::{Basis, Broken, Cure, Known, broken, rank};
+use rank::{Basis, Broken, Cure, Evidence, broken, rank};
 
 /// Most bytes of a document.
 const DOCUMENT_BYTES_MAX: u64 = 64 << 20;
@@ -49,7 +49,7 @@ pub(crate) struct Args {
 /// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     args.json.check(&args.files)?;
-    let mut known = Known { init: Init::of_machine(), ..Known::default() };
+    let mut known = Evidence { init: Init::of_machine(), ..Evidence::default() };
     let mut used = 0;
     for file in &args.files {
         used += add(&mut known, file)?;
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Adds what a file says; returns how many of its documents say something.
-fn add(known: &mut Known, file: &Path) -> anyhow::Result<usize> {
+fn add(known: &mut Evidence, file: &Path) -> anyhow::Result<usize> {
     let text = brisk_files::read(file, DOCUMENT_BYTES_MAX)?;
     let advice = serde_json::from_slice::<Value>(&text).ok().filter(|value| value["kind"] == "sync_advice");
     if let Some(advice) = advice {
@@ -143,7 +143,7 @@ mod tests {
     fn the_advice_of_an_app_is_read_as_brisk_sync_writes_it() {
         let dir = tempfile::tempdir().expect("a directory");
         let one = "{\"path\":\"/c/x\",\"syncs\":2,\"waited_us\":9000,\"class\":\"cache\",\"reason\":\"r\",\"gain_us_max\":9000,\"risk\":\"the file\"}";
-        let mut known = Known::default();
+        let mut known = Evidence::default();
         let advice = format!("{{\"kind\":\"sync_advice\",\"schema_version\":1,\"success\":true,\"files\":[{one}]}}");
         assert_eq!(add(&mut known, &file(dir.path(), &advice)).expect("read"), 1);
         let shown = text(&rank(&known, Some("a.b")), &[]);
@@ -156,8 +156,8 @@ mod tests {
     #[test]
     fn files_that_are_no_documents_are_refused() {
         let dir = tempfile::tempdir().expect("a directory");
-        assert!(add(&mut Known::default(), &file(dir.path(), "{}")).is_err());
-        assert!(add(&mut Known::default(), Path::new("/nowhere.json")).is_err());
+        assert!(add(&mut Evidence::default(), &file(dir.path(), "{}")).is_err());
+        assert!(add(&mut Evidence::default(), Path::new("/nowhere.json")).is_err());
         assert!(text(&[], &[]).contains("no cure"));
     }
 }

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
+use brisk_api::{AppMemory, Apps};
 use brisk_command::json::{Document, Json};
 use brisk_command::terminal::{caution, faint, good, heading};
 use brisk_core::app::EndOrder;
 use brisk_core::units::{format_bytes, three_digits};
-use brisk_daemon::control::protocol::{Apps, Row};
 
 use crate::status::Socket;
 
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 /// Rows for the screen of `brisk top`: the first apps, at most so many.
 pub(crate) fn lines(apps: &Apps, most: usize) -> Vec<String> {
-    let shown: Vec<&Row> = apps.survey.apps.iter().filter(|row| is_shown(row, false)).collect();
+    let shown: Vec<&AppMemory> = apps.survey.apps.iter().filter(|row| is_shown(row, false)).collect();
     if shown.is_empty() {
         return Vec::new();
     }
@@ -56,8 +56,8 @@ pub(crate) fn lines(apps: &Apps, most: usize) -> Vec<String> {
 
 /// The lines of one app, for `brisk explain`; `None` when none has that id or group.
 pub(crate) fn explain(apps: &Apps, name: &str) -> Option<String> {
-    let of_name = |(_, row): &(usize, &Row)| row.id == name || row.group == name;
-    let found: Vec<(usize, &Row)> = apps.survey.apps.iter().enumerate().filter(of_name).collect();
+    let of_name = |(_, row): &(usize, &AppMemory)| row.id == name || row.group == name;
+    let found: Vec<(usize, &AppMemory)> = apps.survey.apps.iter().enumerate().filter(of_name).collect();
     let mut text = String::new();
     for (place, row) in &found {
         let _ = writeln!(text, "{} ({}) is {}: {}", row.id, row.group, row.importance.name(), row.reason);
@@ -118,7 +118,7 @@ fn text(apps: &Apps, all: bool) -> String {
     };
     let (available, wanted) = (format_bytes(survey.available_bytes), format_bytes(survey.wanted_bytes));
     let _ = writeln!(text, "memory: {available} available, {wanted} wanted: {state}");
-    let (shown, others): (Vec<&Row>, Vec<&Row>) = survey.apps.iter().partition(|row| is_shown(row, all));
+    let (shown, others): (Vec<&AppMemory>, Vec<&AppMemory>) = survey.apps.iter().partition(|row| is_shown(row, all));
     if shown.is_empty() {
         text += "no app runs in a control group of its own\n";
     } else {
@@ -136,7 +136,7 @@ fn text(apps: &Apps, all: bool) -> String {
 }
 
 /// Whether a row is shown: apps whose memory is known, or all.
-fn is_shown(row: &Row, all: bool) -> bool {
+fn is_shown(row: &AppMemory, all: bool) -> bool {
     all || row.memory_bytes.is_some()
 }
 
@@ -147,7 +147,7 @@ fn columns() -> String {
     ))
 }
 
-fn line(place: usize, row: &Row) -> String {
+fn line(place: usize, row: &AppMemory) -> String {
     let bytes = |bytes: Option<u64>| bytes.map_or_else(|| "-".to_owned(), format_bytes);
     let (taken, why) = match &row.protected {
         Some(reason) => ("never".to_owned(), reason.to_string()),
@@ -172,12 +172,12 @@ fn percent(chance: f64) -> String {
     format!("{:.1}", chance * 100.0)
 }
 
-fn steps(row: &Row) -> String {
+fn steps(row: &AppMemory) -> String {
     row.steps.iter().map(|step| step.name().replace('_', " ")).collect::<Vec<_>>().join(", ")
 }
 
 /// Why nothing can be done to it.
-fn lacks(row: &Row) -> String {
+fn lacks(row: &AppMemory) -> String {
     let why = if row.memory_bytes.is_none() { "its memory is unknown" } else { "its importance allows nothing" };
     why.to_owned()
 }

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use brisk_api::dirs;
 use brisk_command::defaults;
 use brisk_command::json::{Document, Json};
 use brisk_core::causes::in_one_line;
-use brisk_daemon::config::{Config, DEFAULT_TEXT, PATH};
+use brisk_daemon::config::{Config, DEFAULT_TEXT};
 use clap::Subcommand;
 use serde_json::json;
 
@@ -69,7 +70,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             json.check(file.as_slice())?;
             let (config, _) = match file {
                 Some(file) => Config::load(file, false)?,
-                None => Config::load(PATH.as_ref(), true)?,
+                None => Config::load(dirs::CONFIG.as_ref(), true)?,
             };
             show(json, &config, &config.to_text())?;
         }
@@ -92,7 +93,7 @@ fn show(json: &Json, config: &Config, text: &str) -> anyhow::Result<()> {
 }
 
 fn check(named: Option<&Path>, json: &Json) -> anyhow::Result<ExitCode> {
-    let file = named.unwrap_or(Path::new(PATH));
+    let file = named.unwrap_or(Path::new(dirs::CONFIG));
     json.check(&[file.to_owned()])?;
     let is_missing = named.is_none() && !file.exists() && !file.is_symlink();
     let mut warnings = Vec::new();

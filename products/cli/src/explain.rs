@@ -4,15 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
+use brisk_api::{AppMemory, Apps, Client, ClientError, Launches, Pages, Resting, Status, dirs, resting};
 use brisk_command::json::{Document, Json};
 use brisk_core::decision::Note;
 use brisk_core::knob::{Knob, NotAKnob};
 use brisk_core::state::SettingState;
-use brisk_daemon::attempts::{self, Resting};
-use brisk_daemon::config::{self, Config};
-use brisk_daemon::control::protocol::{Apps, Launches, Pages, Row, Status};
-use brisk_daemon::control::{Client, ClientError};
-use brisk_daemon::dirs;
+use brisk_daemon::config::Config;
 use brisk_daemon::explain::Explainer;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
@@ -111,7 +108,7 @@ fn explain_app(args: &Args, no_knob: &NotAKnob) -> anyhow::Result<ExitCode> {
         let launches = client.call("GetLaunches", &[], "launches")?;
         let status: Status = client.call("GetStatus", &[], "status")?;
         // What is a matter of settings is explained with these.
-        let is_of_apps = |resting: &Resting| !attempts::is_of_settings(&resting.part);
+        let is_of_apps = |resting: &Resting| !resting::is_of_settings(&resting.part);
         Ok((apps, pages, launches, status.resting.into_iter().filter(is_of_apps).collect()))
     };
     let (apps, pages, mut of_launches, resting) = match args.socket.connect().and_then(|mut client| ask(&mut client)) {
@@ -128,8 +125,8 @@ fn explain_app(args: &Args, no_knob: &NotAKnob) -> anyhow::Result<ExitCode> {
     text += &pages::explain(&pages, name);
     text += &launches::explain(&of_launches);
     text.extend(resting.iter().map(|resting| format!("{resting}\n")));
-    let is_it = |row: &&Row| row.id == *name || row.group == *name;
-    let rows: Vec<&Row> = apps.survey.apps.iter().filter(is_it).collect();
+    let is_it = |row: &&AppMemory| row.id == *name || row.group == *name;
+    let rows: Vec<&AppMemory> = apps.survey.apps.iter().filter(is_it).collect();
     let of_pages: Vec<_> = pages::of(&pages, name).collect();
     let document = json!({
         "active": apps.active, "apps": rows, "swap_active": pages.active, "at_ns": pages.survey.at_ns, "pages": of_pages,
@@ -154,7 +151,7 @@ fn show(args: &Args, mut explained: Explained, knob: Option<&Knob>, now_unix_ms:
     if let Some(knob) = knob {
         explained.settings.retain(|setting| setting.knob() == knob);
         explained.notes.clear();
-        explained.resting.retain(|resting| resting.part == attempts::of_knob(knob));
+        explained.resting.retain(|resting| resting.part == resting::of_knob(knob));
     }
     args.json.show(&Document::new("explain", &explained), || text(&explained, knob, now_unix_ms))?;
     Ok(if explained.settings.is_empty() && knob.is_some() { ExitCode::from(1) } else { ExitCode::SUCCESS })
@@ -177,8 +174,8 @@ fn text(explained: &Explained, knob: Option<&Knob>, now_unix_ms: u64) -> String 
 
 /// The daemon's record, as its configuration says.
 fn record_of_configuration(run_dir: &Path) -> anyhow::Result<PathBuf> {
-    let (config, _) = Config::load(config::PATH.as_ref(), true).context("cannot tell where the record is")?;
-    let record = dirs::record(&config, run_dir, false);
+    let (config, _) = Config::load(dirs::CONFIG.as_ref(), true).context("cannot tell where the record is")?;
+    let record = config.daemon.record.of(run_dir, false);
     if record.max_bytes == 0 {
         bail!("the configuration says that nothing is recorded: name a record with --record");
     }

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use brisk_api::{ClientError, SOCKET, dirs};
 use brisk_command::confirm::agrees;
 use brisk_command::json::{Document, Json};
-use brisk_daemon::config::{Config, PATH};
-use brisk_daemon::control::{ClientError, SOCKET};
-use brisk_daemon::{dirs, learned};
+use brisk_daemon::config::Config;
+use brisk_daemon::learned;
 use serde_json::{Value, json};
 
 use crate::status::Socket;
@@ -85,7 +85,7 @@ fn without_daemon(args: &Args) -> anyhow::Result<bool> {
     // What can be removed is, whatever else fails.
     let learned = learned::forget(&learned_dir(args), args.app.as_deref());
     let recorded = if args.all && args.learned.is_none() {
-        let (config, _) = Config::load(PATH.as_ref(), true).context("cannot tell where the record is")?;
+        let (config, _) = Config::load(dirs::CONFIG.as_ref(), true).context("cannot tell where the record is")?;
         brisk_record::remove(&config.daemon.record.path)?
     } else {
         false

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use brisk_api::{AppLaunches, Launches, Prefetched};
 use brisk_core::units::format_bytes;
-use brisk_daemon::control::protocol::{AppLaunches, Launches, Prefetched};
 
 use crate::status::moment;
 

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use brisk_api::{AppPages, Pages};
 use brisk_core::units::{format_bytes, three_digits};
-use brisk_daemon::control::protocol::{AppPages, Pages};
 
 /// The lines of one app; nothing where none has that id or group.
 pub(crate) fn explain(pages: &Pages, name: &str) -> String {

@@ -4,10 +4,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::bail;
-use brisk_act::{Living, Paths, Restored, damaged_journals, restore_all};
+use brisk_act::{Paths, Restored, RunningOwner, damaged_journals, restore_all};
+use brisk_api::dirs::JOURNAL;
+use brisk_api::{ClientError, SOCKET};
 use brisk_command::json::{Document, Json};
-use brisk_daemon::control::{ClientError, SOCKET};
-use brisk_daemon::daemon::JOURNAL;
 use serde_json::json;
 
 use crate::status::Socket;
@@ -65,7 +65,7 @@ fn without_daemon(args: &Args, unreachable: ClientError) -> anyhow::Result<(Vec<
             .iter()
             .for_each(|one| brisk_log::notice!("brisk: waiting for the end of {} (process {})", one.name, one.pid));
     })?;
-    if let Some(Living { pid, settings, .. }) = living.iter().find(|one| one.name == JOURNAL) {
+    if let Some(RunningOwner { pid, settings, .. }) = living.iter().find(|one| one.name == JOURNAL) {
         let socket = run_dir.join(SOCKET);
         bail!(
             "briskd (process {pid}) runs and keeps {settings} settings, but cannot be asked at {}: 'kill {pid}' ends it, which \
@@ -78,7 +78,7 @@ fn without_daemon(args: &Args, unreachable: ClientError) -> anyhow::Result<(Vec<
     }
     let mut restored = Vec::new();
     let mut left: Vec<String> = damaged_journals(&paths).iter().map(ToString::to_string).collect();
-    left.extend(living.iter().map(|Living { name, pid, settings, .. }| {
+    left.extend(living.iter().map(|RunningOwner { name, pid, settings, .. }| {
         format!("{settings} settings of {name} (process {pid}), which still runs and restores them when it ends")
     }));
     for (_, report) in reports {

@@ -7,9 +7,8 @@ mod view;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use brisk_api::{Client, ClientError, SOCKET, Status};
 use brisk_command::json::{Document, Json};
-use brisk_daemon::control::protocol::Status;
-use brisk_daemon::control::{Client, ClientError, SOCKET};
 use clap::ValueEnum;
 
 use crate::export::openmetrics::Dialect;
@@ -78,7 +77,7 @@ impl Socket {
 
     /// The run directory.
     pub(crate) fn run_dir(&self) -> PathBuf {
-        brisk_daemon::run_dir(self.run_dir.clone())
+        brisk_api::run_dir(self.run_dir.clone())
     }
 
     /// A connection to the daemon.

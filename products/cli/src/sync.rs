@@ -17,7 +17,7 @@ use brisk_sync::policy::{Class, Homes};
 use brisk_sync::program::ignores_preloading;
 use serde_json::json;
 
-use policies::{Found, homes, policy_of};
+use policies::{PolicyFile, homes, policy_of};
 
 const AFTER_HELP: &str = "\
 Classes of files: 'durable' (a sync writes, as ever; all files that no policy names), 'ordered' (after a power cut the file is as it was \
@@ -122,7 +122,7 @@ fn libraries(args: &Libraries) -> anyhow::Result<ExitCode> {
 }
 
 /// A line for each rule.
-fn rules_text(found: &Found, homes: &Homes) -> anyhow::Result<String> {
+fn rules_text(found: &PolicyFile, homes: &Homes) -> anyhow::Result<String> {
     let rules = found.policy.rules(homes)?;
     let line = |rule: &brisk_sync::policy::Rule| {
         let bound = if rule.class == Class::Ordered { format!(" {} s", rule.seconds) } else { String::new() };
@@ -132,7 +132,7 @@ fn rules_text(found: &Found, homes: &Homes) -> anyhow::Result<String> {
     Ok(format!("{lines}{:<12}all other files\n", Class::Durable.name()))
 }
 
-fn rules_json(found: &Found, homes: &Homes) -> anyhow::Result<serde_json::Value> {
+fn rules_json(found: &PolicyFile, homes: &Homes) -> anyhow::Result<serde_json::Value> {
     let rules = found.policy.rules(homes)?;
     let one = |rule: &brisk_sync::policy::Rule| {
         let bound = (rule.class == Class::Ordered).then_some(rule.seconds);

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use brisk_api::{Apps, Client, Status};
 use brisk_command::duration;
 use brisk_command::terminal::{bad, caution, good, heading};
 use brisk_core::action::Setting;
@@ -14,8 +15,6 @@ use brisk_core::arbiter::Resolved;
 use brisk_core::outcome::Outcome;
 use brisk_core::snapshot::Interval;
 use brisk_core::units::{format_bytes, three_digits};
-use brisk_daemon::control::Client;
-use brisk_daemon::control::protocol::{Apps, Status};
 use brisk_sense::{SampleChoice, Sampler, Sense};
 
 use crate::status::{Socket, age, saved_lines};
@@ -137,8 +136,8 @@ fn picture(status: &Status, rates: Option<&Interval>, memory: Option<&Apps>) -> 
         let resolved = &setting.resolved;
         // Padded before it is coloured, as colours have no width.
         let value = match &setting.outcome {
-            Some(outcome @ Outcome::Refused { .. }) => bad(&not_in_force(resolved, outcome)),
-            Some(outcome) if !outcome.is_in_force() => caution(&not_in_force(resolved, outcome)),
+            outcome @ Outcome::Refused { .. } => bad(&not_in_force(resolved, outcome)),
+            outcome if !outcome.is_in_force() => caution(&not_in_force(resolved, outcome)),
             _ => format!("{:<16}", resolved.what.value),
         };
         let original = setting.original.as_deref().unwrap_or("?");
@@ -173,7 +172,7 @@ fn not_in_force(resolved: &Resolved<Setting>, outcome: &Outcome) -> String {
     format!("{:<16}", format!("{} ({})", resolved.what.value, outcome.name()))
 }
 
-fn device_line(device: &brisk_daemon::control::protocol::Device, rates: Option<&Interval>) -> String {
+fn device_line(device: &brisk_api::Device, rates: Option<&Interval>) -> String {
     let of_device = rates.and_then(|rates| rates.disks.iter().find(|disk| disk.name == device.name));
     let Some(disk) = of_device else {
         return format!(
@@ -205,13 +204,13 @@ fn device_line(device: &brisk_daemon::control::protocol::Device, rates: Option<&
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brisk_api::Device;
     use brisk_command::terminal::plain;
     use brisk_core::app::{App, AppFacts, classify};
     use brisk_core::arbiter::Rule;
     use brisk_core::reason::Reason;
     use brisk_core::snapshot::{DiskTotals, IoTotals, Snapshot};
     use brisk_core::state::SettingState;
-    use brisk_daemon::control::protocol::Device;
 
     #[test]
     fn a_picture_shows_pattern_settings_and_apps() {
@@ -236,12 +235,7 @@ mod tests {
         };
         let status = Status {
             devices: vec![Device { name: "sda".into(), model: "KLU".into(), kind: "ufs".into() }],
-            settings: vec![SettingState {
-                resolved,
-                original: None,
-                since_unix_ms: 0,
-                outcome: Some(Outcome::Unchanged),
-            }],
+            settings: vec![SettingState { resolved, original: None, since_unix_ms: 0, outcome: Outcome::Unchanged }],
             apps: vec![app("cron", false), app("mail", true)],
             ..Status::default()
         };

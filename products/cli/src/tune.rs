@@ -12,16 +12,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context as _, bail};
+use brisk_api::{ClientError, LeftAlone, dirs};
 use brisk_bench::place::Place;
 use brisk_command::defaults::NO_FILE;
 use brisk_command::json::{Document, Json};
 use brisk_command::session::Session;
 use brisk_command::terminal::remark;
 use brisk_core::device::Device;
-use brisk_daemon::config::{Config, Devices, PATH};
-use brisk_daemon::control::ClientError;
-use brisk_daemon::devices::{self, Disks, LeftAlone};
-use brisk_daemon::dirs;
+use brisk_daemon::config::{Config, Devices};
+use brisk_daemon::devices::{self, Disks};
 use brisk_formats::{device_name, sysfs_name};
 use brisk_sense::{Claim, Mount, Sense, Stack, Storage};
 use serde::Serialize;
@@ -85,7 +84,7 @@ pub(crate) struct Args {
 /// A measurement of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Part {
+enum Measurement {
     /// How many concurrent streams give the best throughput.
     Concurrency,
     /// Which settings give the lowest read latency under mixed load.
@@ -94,7 +93,7 @@ enum Part {
     Profile,
 }
 
-impl Part {
+impl Measurement {
     const QUICK: [Self; 2] = [Self::Concurrency, Self::Frontier];
     const ALL: [Self; 3] = [Self::Concurrency, Self::Frontier, Self::Profile];
 
@@ -128,18 +127,18 @@ impl Part {
 
 /// A device, and what of it is to be measured where.
 #[derive(Debug, Serialize)]
-struct Todo {
+struct DevicePlan {
     device: String,
     model: String,
-    known: Vec<Part>,
+    known: Vec<Measurement>,
     /// Not measured yet, or to be measured again.
-    missing: Vec<Part>,
+    missing: Vec<Measurement>,
     /// A directory on it.
     place: Option<PathBuf>,
     /// Why there is none, and what to do.
     why_not: Option<String>,
     /// What could not be measured.
-    failed: Vec<Part>,
+    failed: Vec<Measurement>,
 }
 
 /// Runs it.
@@ -151,7 +150,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let sense = Sense::default();
     let Disks { managed, left_alone } = devices_of(&sense, args, || {
-        let path = args.config.as_deref().unwrap_or(Path::new(PATH));
+        let path = args.config.as_deref().unwrap_or(Path::new(dirs::CONFIG));
         Ok(Config::load(path, args.config.is_none())?.0.daemon.devices)
     })?;
     let mut all = Vec::new();
@@ -197,24 +196,25 @@ fn devices_of(
     Ok(found)
 }
 
-fn todo(sense: &Sense, device: &Device, args: &Args) -> anyhow::Result<Todo> {
+fn todo(sense: &Sense, device: &Device, args: &Args) -> anyhow::Result<DevicePlan> {
     let kept = study::kept(&args.profiles, &device.model);
     // A damaged file is measured again; the command that measures reports the damage.
     let kept = kept.ok().flatten();
     let costs = brisk_profile::store::load(&args.profiles, &device.model).ok().flatten();
-    let is_known = |part: &Part| match part {
-        Part::Concurrency => kept.as_ref().is_some_and(|kept| kept.concurrency.is_some()),
-        Part::Frontier => kept.as_ref().is_some_and(|kept| kept.evidence.is_some()),
-        Part::Profile => costs.is_some(),
+    let is_known = |part: &Measurement| match part {
+        Measurement::Concurrency => kept.as_ref().is_some_and(|kept| kept.concurrency.is_some()),
+        Measurement::Frontier => kept.as_ref().is_some_and(|kept| kept.evidence.is_some()),
+        Measurement::Profile => costs.is_some(),
     };
-    let parts: &[Part] = if args.quick { &Part::QUICK } else { &Part::ALL };
-    let (known, missing): (Vec<Part>, Vec<Part>) = parts.iter().partition(|part| is_known(part) && !args.again);
+    let parts: &[Measurement] = if args.quick { &Measurement::QUICK } else { &Measurement::ALL };
+    let (known, missing): (Vec<Measurement>, Vec<Measurement>) =
+        parts.iter().partition(|part| is_known(part) && !args.again);
     let (place, why_not) = match missing.is_empty() {
         true => (None, None),
         false => place_on(sense, &device.name)?.map_or_else(|why| (None, Some(why)), |place| (Some(place), None)),
     };
     let (name, model) = (device.name.clone(), device.model.clone());
-    Ok(Todo { device: name, model, known, missing, place, why_not, failed: Vec::new() })
+    Ok(DevicePlan { device: name, model, known, missing, place, why_not, failed: Vec::new() })
 }
 
 /// The directory on `device` with the most free space, a mount point where files can be made; otherwise why there is none.
@@ -317,7 +317,7 @@ impl Drop for Stillness {
     }
 }
 
-fn measure(all: &mut [Todo], args: &Args) -> anyhow::Result<ExitCode> {
+fn measure(all: &mut [DevicePlan], args: &Args) -> anyhow::Result<ExitCode> {
     // Ctrl-C ends the command that measures; then this one lets the daemon continue.
     let session = Session::begin()?;
     let _still = Stillness::begin(&args.socket)?;
@@ -346,7 +346,7 @@ fn measure(all: &mut [Todo], args: &Args) -> anyhow::Result<ExitCode> {
     Ok(code)
 }
 
-fn summary(all: &[Todo], left_alone: &[LeftAlone], args: &Args) -> String {
+fn summary(all: &[DevicePlan], left_alone: &[LeftAlone], args: &Args) -> String {
     let mut text = String::new();
     let mut line = |device: &str, words: &str| text += &format!("{device}: {words}\n");
     if all.is_empty() {
@@ -355,7 +355,7 @@ fn summary(all: &[Todo], left_alone: &[LeftAlone], args: &Args) -> String {
     }
     for one in all {
         let name = format!("{} ({})", one.device, one.model);
-        let words = |parts: &[Part]| parts.iter().map(|part| part.of()).collect::<Vec<_>>().join("; ");
+        let words = |parts: &[Measurement]| parts.iter().map(|part| part.of()).collect::<Vec<_>>().join("; ");
         let why_not = one.why_not.as_deref().unwrap_or_default();
         match (one.missing.is_empty(), args.check, one.place.is_some()) {
             (true, ..) => line(&name, "everything is measured"),

@@ -25,7 +25,7 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("kernel/smartio", "brisk-smartio-kernel"),
 ];
 
-/// Products that may use another: both commands are the daemon's client, and share one command line.
+/// Products that may use another: both commands can run the daemon, and share one command line.
 const BETWEEN_PRODUCTS: &[(&str, &str)] = &[
     ("brisk", "brisk-daemon"),
     ("brisk", "brisk-command"),
@@ -37,8 +37,12 @@ const PURE: Option<&[&str]> = Some(&["serde", "thiserror"]);
 
 const RULES: &[Rule] = &[
     Rule { folder: "core", brisk: &[], others: PURE },
-    Rule { folder: "engines/kit", brisk: &["brisk-core"], others: Some(&["serde", "serde_json", "thiserror", "toml"]) },
-    Rule { folder: "engines/*", brisk: &["brisk-core", "brisk-kit"], others: PURE },
+    Rule {
+        folder: "api",
+        brisk: &["brisk-core", "brisk-iram", "brisk-mars", "brisk-prefetch"],
+        others: Some(&["serde", "serde_json", "thiserror"]),
+    },
+    Rule { folder: "engines/*", brisk: &["brisk-core"], others: PURE },
     Rule { folder: "kernel/mars", brisk: &[], others: Some(&["cc"]) },
     Rule { folder: "kernel/smartio", brisk: &[], others: Some(&["cc"]) },
     Rule { folder: "platform/files", brisk: &["brisk-core"], others: None },
@@ -160,6 +164,7 @@ const RULES: &[Rule] = &[
     Rule {
         folder: "products/*",
         brisk: &[
+            "brisk-api",
             "brisk-core",
             "brisk-files",
             "brisk-formats",

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use brisk_core::action::Setting;
 use brisk_core::arbiter::{Resolved, Rule};
 use brisk_core::device::Device;
-use brisk_core::outcome::{Applied, Outcome};
+use brisk_core::outcome::Outcome;
 use brisk_core::reason::Reason;
 use brisk_core::snapshot::Snapshot;
 use brisk_core::state::SettingState;
@@ -50,9 +50,8 @@ fn session(path: &Path) {
         let snapshot = Snapshot { at_ns: second * 1_000_000_000, wall_unix_ms, ..Snapshot::default() };
         writer.snapshot(&snapshot).expect("written");
         if second == 0 {
-            let knob: brisk_core::knob::Knob = knob.parse().expect("a knob");
             let resolved = Resolved {
-                what: Setting::new(knob.clone(), "256"),
+                what: Setting::new(knob.parse().expect("a knob"), "256"),
                 engine: "config".to_owned(),
                 rule: Rule::FixedChoice,
                 reason: Reason::rule("fixed_choice"),
@@ -61,8 +60,7 @@ fn session(path: &Path) {
             let outcome = Outcome::Written { from: "128".to_owned(), to: "256".to_owned() };
             let decided = Decided {
                 wall_unix_ms,
-                settings: vec![SettingState { resolved, original: None, since_unix_ms: wall_unix_ms, outcome: None }],
-                effects: vec![Applied { knob, outcome }],
+                settings: vec![SettingState { resolved, original: None, since_unix_ms: wall_unix_ms, outcome }],
                 ..Decided::default()
             };
             writer.decided(&decided).expect("written");
@@ -152,7 +150,7 @@ fn without_a_daemon_apps_are_not_shown_and_what_is_missing_is_said() {
         assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), String::new()), "{arguments:?}");
         let said = text(&output.stderr);
         assert!(
-            said.contains("briskd does not run") && said.contains(brisk_daemon::init::Init::of_machine().start()),
+            said.contains("briskd does not run") && said.contains(brisk_api::init::Init::of_machine().start()),
             "{arguments:?}: {said}"
         );
     }

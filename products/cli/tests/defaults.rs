@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-struct Place {
+struct UserHome {
     dir: tempfile::TempDir,
 }
 
-impl Place {
+impl UserHome {
     /// A user whose file has this text.
     fn new(text: &str) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
@@ -39,7 +39,7 @@ fn refusal(output: &Output) -> String {
 
 #[test]
 fn the_path_is_that_of_the_file_unless_an_argument_names_one() {
-    let place = Place::new("[bench]\npath = \"/no/such/place\"\n");
+    let place = UserHome::new("[bench]\npath = \"/no/such/place\"\n");
     for command in [&["bench"][..], &["study", "slowdown"], &["study", "footprint"]] {
         assert!(refusal(&place.brisk(command)).contains("/no/such/place"), "{command:?}");
         let other = refusal(&place.brisk(&[command, &["/nor/this"]].concat()));
@@ -51,7 +51,7 @@ fn the_path_is_that_of_the_file_unless_an_argument_names_one() {
 
 #[test]
 fn a_file_that_is_named_goes_before_the_others() {
-    let place = Place::new("[bench]\npath = \"/no/such/place\"\n");
+    let place = UserHome::new("[bench]\npath = \"/no/such/place\"\n");
     let named = place.path().join("named.toml");
     std::fs::write(&named, "[bench]\npath = \"/named\"\n").expect("written");
     let named = named.to_str().expect("UTF-8");
@@ -62,7 +62,7 @@ fn a_file_that_is_named_goes_before_the_others() {
 
 #[test]
 fn a_bad_file_is_refused_by_measurements_and_by_nothing_else() {
-    let place = Place::new("[bench]\nmax_writen = \"4G\"\n");
+    let place = UserHome::new("[bench]\nmax_writen = \"4G\"\n");
     let said = refusal(&place.brisk(&["bench", "/no/such/place"]));
     let file = place.file();
     assert!(said.starts_with(&format!("brisk: {}:2:1: unknown field `max_writen`", file.display())), "{said}");
@@ -75,7 +75,7 @@ fn a_bad_file_is_refused_by_measurements_and_by_nothing_else() {
 
 #[test]
 fn a_default_conflicts_with_no_argument_and_verbose_names_the_file() {
-    let place = Place::new("[bench]\neffort = \"quick\"\n");
+    let place = UserHome::new("[bench]\neffort = \"quick\"\n");
     let said = refusal(&place.brisk(&["--verbose", "bench", "--full", "/no/such/place"]));
     assert!(
         said.contains(&format!("defaults: {}", place.file().display())) && said.contains("/no/such/place"),
@@ -85,7 +85,7 @@ fn a_default_conflicts_with_no_argument_and_verbose_names_the_file() {
 
 #[test]
 fn the_default_configuration_documents_the_section() {
-    let place = Place::new("");
+    let place = UserHome::new("");
     let text = String::from_utf8(place.brisk(&["config", "default"]).stdout).expect("UTF-8");
     let (_, section) = text.split_once("\n[bench]\n").expect("a section");
     // Every key as it is documented can be used.

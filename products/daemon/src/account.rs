@@ -62,7 +62,7 @@ pub struct Doing<'a> {
 
 /// An action whose last outcome follows.
 #[derive(Debug, Clone, Default)]
-struct Asked {
+struct PendingAction {
     app: String,
     engine: String,
 }
@@ -71,7 +71,7 @@ struct Asked {
 #[derive(Debug, Default)]
 pub struct Account {
     /// By group.
-    ends: BTreeMap<String, Asked>,
+    ends: BTreeMap<String, PendingAction>,
     frozen: BTreeMap<String, Frozen>,
     /// When a line was written last, and how often it was left out since.
     written: BTreeMap<String, (u64, u64)>,
@@ -97,7 +97,7 @@ impl Account {
             |more: &[(&str, &str)]| fields(&[&[("app", app), ("group", group), ("engine", engine)], more].concat());
         match (once, outcome) {
             (Once::EndApp { .. } | Once::EndProcess { .. }, Outcome::Done) => {
-                self.ends.insert(group.to_owned(), Asked { app: app.to_owned(), engine: engine.to_owned() });
+                self.ends.insert(group.to_owned(), PendingAction { app: app.to_owned(), engine: engine.to_owned() });
                 self.frozen.remove(group);
                 let pids = list(pids);
                 let remedy = format!("to keep it: [apps] \"{name}\" = \"system\" in /etc/brisk/brisk.toml");
@@ -146,9 +146,9 @@ impl Account {
     /// What became of an action later.
     pub fn advanced(&mut self, now_ns: u64, once: &Once, outcome: &Outcome) -> Option<Line> {
         let group = once.group();
-        let Asked { app, engine } = match once {
+        let PendingAction { app, engine } = match once {
             once if once.ends() => self.ends.remove(group).unwrap_or_default(),
-            _ => Asked::default(),
+            _ => PendingAction::default(),
         };
         let name = if app.is_empty() { group } else { &app };
         match (once, outcome) {

@@ -27,11 +27,11 @@ use brisk_sense::{Group, ProcessSession};
 
 use crate::config::Services;
 
-pub use activity::{OfGroup, Place, Seen};
+pub use activity::{OfGroup, ProcessGroups, SoundAndLocks};
 use branches::Growth;
 pub use branches::Process;
 pub use preference::Preferences;
-pub use told::{Target, Unknown};
+pub use told::NoSuchApp;
 use told::{ToldFront, ToldLaunch};
 pub use window::Likeness;
 
@@ -51,7 +51,7 @@ const REST_PERCENT: u64 = 2;
 /// All apps.
 #[derive(Debug, Default)]
 pub struct Apps {
-    known: BTreeMap<PathBuf, Known>,
+    known: BTreeMap<PathBuf, TrackedGroup>,
     next_sample_ns: Option<u64>,
     /// When nice values were read.
     refreshed_ns: Option<u64>,
@@ -65,7 +65,7 @@ pub struct Apps {
 }
 
 #[derive(Debug)]
-struct Known {
+struct TrackedGroup {
     /// Of a session: the directory of its leader in /proc, and `session-` with its number.
     group: Group,
     /// The session, for an app that is one.
@@ -107,25 +107,25 @@ struct Launch {
 impl Apps {
     /// Adds a group that existed before the daemon.
     pub fn was_there(&mut self, group: Group) {
-        self.insert(Known::of(group));
+        self.insert(TrackedGroup::of(group));
     }
 
     /// Adds a session that existed before the daemon.
     pub fn session_was_there(&mut self, session: ProcessSession) {
-        self.insert(Known::of_session(session));
+        self.insert(TrackedGroup::of_session(session));
     }
 
     /// Adds a group that got its first process; gives the launch when it is an app.
     pub fn began(&mut self, group: Group, at_ns: u64) -> Option<Event> {
-        self.launched(Known::of(group), at_ns)
+        self.launched(TrackedGroup::of(group), at_ns)
     }
 
     /// Adds a session in which a program started; gives the launch when it is a user's.
     pub fn session_began(&mut self, session: ProcessSession, at_ns: u64) -> Option<Event> {
-        self.launched(Known::of_session(session), at_ns)
+        self.launched(TrackedGroup::of_session(session), at_ns)
     }
 
-    fn launched(&mut self, mut known: Known, at_ns: u64) -> Option<Event> {
+    fn launched(&mut self, mut known: TrackedGroup, at_ns: u64) -> Option<Event> {
         let mut event = None;
         if known.is_app() {
             let told_ns = self.take_told(&id_of(&known), at_ns);
@@ -139,7 +139,7 @@ impl Apps {
         event
     }
 
-    fn insert(&mut self, mut known: Known) {
+    fn insert(&mut self, mut known: TrackedGroup) {
         if known.is_app() {
             // What it does is unknown.
             self.observed_ns = None;
@@ -279,7 +279,7 @@ impl Apps {
 
     /// Groups of apps, for the sampler: directory and name.
     pub fn groups(&self) -> impl Iterator<Item = (PathBuf, String)> {
-        let is_group = |known: &&Known| known.session.is_none() && known.is_app() && !known.is_told;
+        let is_group = |known: &&TrackedGroup| known.session.is_none() && known.is_app() && !known.is_told;
         self.known.values().filter(is_group).map(|known| (known.group.dir.clone(), known.group.name.clone()))
     }
 
@@ -311,7 +311,7 @@ impl Launch {
     }
 }
 
-impl Known {
+impl TrackedGroup {
     fn of(group: Group) -> Self {
         Self {
             group,
@@ -364,7 +364,7 @@ pub fn is_session(dir: &Path) -> bool {
     dir.parent() == Some(Path::new("/proc"))
 }
 
-fn id_of(known: &Known) -> String {
+fn id_of(known: &TrackedGroup) -> String {
     match (&known.session, android_uid(&known.group.dir)) {
         _ if known.is_told => known.group.name.clone(),
         (Some(session), _) => session.program.clone(),
@@ -374,7 +374,7 @@ fn id_of(known: &Known) -> String {
     }
 }
 
-fn facts(known: &Known, chosen: &BTreeMap<String, Tolerance>, services: &Services) -> AppFacts {
+fn facts(known: &TrackedGroup, chosen: &BTreeMap<String, Tolerance>, services: &Services) -> AppFacts {
     let android = android_uid(&known.group.dir);
     let id = id_of(known);
     let parts = || known.group.dir.iter().map(|part| part.to_string_lossy());

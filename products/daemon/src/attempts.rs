@@ -14,12 +14,10 @@
 //! with a daemon that is killed for real (`tests/attempts.rs`): `a_daemon_that_was_killed_twice_in_one_place_does_without_it`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use brisk_core::knob::Knob;
-use serde::{Deserialize, Serialize};
+use brisk_api::Resting;
 
 /// A part with so many crashes rests.
 pub const CRASHES_MAX: u32 = 2;
@@ -31,62 +29,6 @@ const CRASHES: &str = "crashes.json";
 const FILE_BYTES_MAX: u64 = 64 << 10;
 /// Parts of a damaged or foreign file are not kept without end.
 const PARTS_MAX: usize = 64;
-
-/// Parts that are no action.
-pub mod part {
-    /// The watch of files that launches open.
-    pub const OPENED_FILES: &str = "opened_files";
-    /// Scans of page tables.
-    pub const PAGE_TABLES: &str = "page_tables";
-    /// What launches used of files.
-    pub const LAUNCH_FILES: &str = "launch_files";
-    /// Settings of queues.
-    pub const QUEUE_SETTINGS: &str = "queue_settings";
-    /// Settings of control groups.
-    pub const GROUP_SETTINGS: &str = "group_settings";
-    /// I/O priorities of processes.
-    pub const IO_PRIORITIES: &str = "io_priorities";
-    /// Settings of virtual memory.
-    pub const VM_SETTINGS: &str = "vm_settings";
-    /// Threads for actions that take time.
-    pub const WORKER: &str = "worker";
-    /// The process that holds frozen apps.
-    pub const KEEPER: &str = "keeper";
-}
-
-/// The part that a setting belongs to.
-#[must_use]
-pub const fn of_knob(knob: &Knob) -> &'static str {
-    match knob {
-        Knob::Queue { .. } => part::QUEUE_SETTINGS,
-        Knob::Group { .. } => part::GROUP_SETTINGS,
-        Knob::IoPriority { .. } => part::IO_PRIORITIES,
-        Knob::Vm { .. } => part::VM_SETTINGS,
-    }
-}
-
-/// Whether a part is that of a kind of settings.
-#[must_use]
-pub fn is_of_settings(part: &str) -> bool {
-    [part::QUEUE_SETTINGS, part::GROUP_SETTINGS, part::IO_PRIORITIES, part::VM_SETTINGS].contains(&part)
-}
-
-/// A part in which the daemon has died too often.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Resting {
-    /// Which: an action (`page_out`), a source of events (`mounts`), or another feature (`opened_files`).
-    pub part: String,
-    /// How often the daemon has died in it.
-    pub crashes: u32,
-}
-
-impl fmt::Display for Resting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { part, crashes } = self;
-        let part = part.replace('_', " ");
-        write!(f, "{part} rests: briskd has died in it {crashes} times ('brisk config reload --retry' tries it again)")
-    }
-}
 
 /// The parts that were tried, and those that rest.
 #[derive(Debug, Default)]
@@ -230,9 +172,9 @@ impl Attempts {
 mod tests {
     use super::*;
 
-    struct Place(tempfile::TempDir);
+    struct RunDirs(tempfile::TempDir);
 
-    impl Place {
+    impl RunDirs {
         fn new() -> Self {
             Self(tempfile::tempdir().expect("a directory"))
         }
@@ -248,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_part_with_two_crashes_rests_until_it_is_told() {
-        let place = Place::new();
+        let place = RunDirs::new();
         for crashes in 0..CRASHES_MAX {
             let mut attempts = place.open();
             assert_eq!(attempts.resting().count(), 0, "after {crashes}");
@@ -273,7 +215,7 @@ mod tests {
 
     #[test]
     fn what_ended_or_was_closed_is_no_crash() {
-        let place = Place::new();
+        let place = RunDirs::new();
         let mark = place.0.path().join("run/attempts/freeze");
         for _ in 0..3 {
             let mut attempts = place.open();
@@ -298,7 +240,7 @@ mod tests {
 
     #[test]
     fn of_several_parts_the_one_that_began_last_has_crashed() {
-        let place = Place::new();
+        let place = RunDirs::new();
         for _ in 0..CRASHES_MAX {
             let mut attempts = place.open();
             // One that goes on in a thread, and would be the last by its name.
@@ -311,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_mark_that_cannot_be_made_is_no_obstacle() {
-        let place = Place::new();
+        let place = RunDirs::new();
         fs::write(place.0.path().join("run"), "no directory").expect("written");
         let mut attempts = place.open();
         assert_eq!(attempts.using("page_out", || 1), Ok(1));
@@ -320,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_dry_run_marks_and_counts_nothing_and_lets_rest_what_rests() {
-        let place = Place::new();
+        let place = RunDirs::new();
         place.open().begin("freeze").expect("it does not rest");
         let dry = || Attempts::open(&place.0.path().join("run"), &place.0.path().join("learned"), true).0;
         assert!(dry().begin("freeze").is_ok() && dry().begin("reclaim").is_ok());
@@ -332,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_file_of_noise_is_a_complaint_and_no_part_rests() {
-        let place = Place::new();
+        let place = RunDirs::new();
         let learned = place.0.path().join("learned");
         fs::create_dir(&learned).expect("made");
         fs::write(learned.join(CRASHES), "{\"a\":-1}").expect("written");

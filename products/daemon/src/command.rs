@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use brisk_api::dirs;
 use clap::{CommandFactory as _, Parser};
 
 use crate::daemon::{Daemon, Options};
-use crate::{config, dirs};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -98,7 +98,7 @@ impl From<Arguments> for Options {
         let run_dir = dirs::run_dir(arguments.run_dir);
         Self {
             or_default: arguments.config.is_none(),
-            config_path: arguments.config.unwrap_or_else(|| config::PATH.into()),
+            config_path: arguments.config.unwrap_or_else(|| dirs::CONFIG.into()),
             profiles_dir: arguments.profiles,
             memory_group: arguments.memory_group,
             learned_dir: arguments.learned.unwrap_or_else(|| dirs::learned(&run_dir)),

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use brisk_api::dirs;
 use brisk_core::app::{Tolerance, is_named};
 use brisk_core::knob::Knob;
 use brisk_kit::Section;
@@ -19,9 +20,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 pub use complaint::Complaint;
 
 use crate::engines;
-
-/// Where the configuration is.
-pub const PATH: &str = "/etc/brisk/brisk.toml";
 
 /// The defaults as a file with comments.
 pub const DEFAULT_TEXT: &str = include_str!("../default.toml");
@@ -132,7 +130,19 @@ pub struct Record {
 
 impl Default for Record {
     fn default() -> Self {
-        Self { path: crate::dirs::record_of_service(), max_bytes: 16 << 20 }
+        Self { path: dirs::record(Path::new(dirs::RUN)), max_bytes: 16 << 20 }
+    }
+}
+
+impl Record {
+    /// The record of the daemon with this run directory. A path in a configuration that was named on the command line is meant for
+    /// this daemon, and any other for that of the service.
+    #[must_use]
+    pub fn of(&self, run_dir: &Path, config_is_named: bool) -> Self {
+        let is_for_service = !config_is_named || self.path == Self::default().path;
+        let path =
+            if is_for_service && run_dir != Path::new(dirs::RUN) { dirs::record(run_dir) } else { self.path.clone() };
+        Self { path, ..*self }
     }
 }
 

@@ -18,7 +18,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use brisk_act::{Actuator, ChangedExternally, Keeper, Lock, Paths, Tended};
+use brisk_act::{Actuator, Keeper, Lock, Paths, Tended};
+use brisk_api::{Counts, LeftAlone, render};
 use brisk_core::action::Once;
 use brisk_core::causes::in_one_line;
 use brisk_core::decision::Note;
@@ -27,7 +28,7 @@ use brisk_core::event::{Event, EventKind};
 use brisk_core::knob::Knob;
 use brisk_core::outcome::Outcome;
 use brisk_core::snapshot::Snapshot;
-use brisk_core::state::{ActionState, SettingState};
+use brisk_core::state::{ActionState, ChangedExternally, SettingState};
 use brisk_record::Configuration;
 use brisk_sense::{Hierarchies, LocalTime, Sampler, Sense};
 
@@ -37,22 +38,20 @@ use crate::attempts::Attempts;
 use crate::clocks::Reading;
 use crate::config::Config;
 use crate::control::Server;
-use crate::control::protocol::Counts;
-use crate::devices::{self, Disks, LeftAlone};
+use crate::devices::{self, Disks};
 use crate::engines::Engines;
 use crate::killers::Killers;
 use crate::places::Places;
 use crate::recorder::Recorder;
-use crate::render;
 use crate::returns::Returns;
-use crate::savings::{Savings, Under};
+use crate::savings::{EnginesInForce, Savings};
 use crate::screen::Screen;
 use crate::service::ServiceManager;
 use crate::settings::Settings;
 use crate::sources::Sources;
 use crate::timers::{Timer, Timers};
 
-pub use start::{JOURNAL, Options};
+pub use start::Options;
 
 /// Minimum time between two rounds.
 const ROUND_NS_MIN: u64 = 50_000_000;
@@ -175,7 +174,7 @@ struct State {
     changed_externally: Vec<ChangedExternally>,
     savings: Savings,
     /// Engines whose settings were in force on each device since the last round; without devices that it changed.
-    under: BTreeMap<String, Under>,
+    under: BTreeMap<String, EnginesInForce>,
     /// What the daemon lacks or could not do, a sentence each.
     trouble: Vec<String>,
     /// Files of the kernel that cannot be read at present, a sentence each.
@@ -335,7 +334,7 @@ impl Daemon {
         }
         self.machine.left_alone = left_alone;
         let before = &self.machine.devices;
-        let found = devices::with_originals(before, found, &self.state.settings.held());
+        let found = devices::with_originals(before, found, &self.state.settings.in_force_by_device());
         let names_without = |all: &[Device], others: &[Device]| -> Vec<String> {
             let is_new = |device: &&Device| !others.iter().any(|other| other.name == device.name);
             all.iter().filter(is_new).map(|device| device.name.clone()).collect()

@@ -8,11 +8,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use brisk_api::{LeftAlone, Why};
 use brisk_core::device::Device;
 use brisk_core::knob::{Knob, QueueSetting};
 use brisk_formats::{device_name, sysfs_name};
 use brisk_sense::{BlockDevice, BlockQueue, Identity, Medium, Sense, Storage};
-use serde::{Deserialize, Serialize};
 
 use crate::config::{Config, Devices};
 
@@ -20,61 +20,6 @@ use crate::config::{Config, Devices};
 const MEMORY: [&str; 2] = ["zram", "ram"];
 /// Devices that are files, discs, programs or networks.
 const NOT_LOCAL: [&str; 8] = ["loop", "nbd", "rbd", "drbd", "sr", "fd", "zd", "ublkb"];
-
-/// Why a disk is not managed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Why {
-    /// It is listed, and there is none of this name.
-    Missing,
-    /// It is listed, and has no medium.
-    Empty,
-    /// Others are listed.
-    NotListed,
-    /// Nothing is mounted on it or swapped to it.
-    NotUsed,
-    /// Used by an emulated phone alone.
-    Phone,
-    /// A file, disc, program or network.
-    NotLocal,
-    /// It says that it rotates.
-    Rotating,
-    /// It may rotate.
-    UnknownMedium,
-    /// Nothing can be set on its queue.
-    NoScheduler,
-}
-
-impl Why {
-    /// The reason and what to do about it, to follow the name of the disk.
-    #[must_use]
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::Missing => "listed under [daemon] devices, but not there at present; managed from when it appears",
-            Self::Empty => "no medium in it",
-            Self::NotListed => "not listed under [daemon] devices",
-            Self::NotUsed => "no mounted file system and no swap area is on it",
-            Self::Phone => "an emulated phone runs on it, with settings of its own",
-            Self::NotLocal => {
-                "a file, a disc, a program or the network serves it; list it under [daemon] devices to manage it"
-            }
-            Self::Rotating => "a rotating disk, as it says itself; list it under [daemon] devices to manage it",
-            Self::UnknownMedium => {
-                "on USB, where the kernel cannot tell flash from a rotating disk; list it under [daemon] devices to manage it"
-            }
-            Self::NoScheduler => "its queue has no I/O scheduler",
-        }
-    }
-}
-
-/// A disk that is not managed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeftAlone {
-    /// Kernel name.
-    pub name: String,
-    /// The reason.
-    pub why: Why,
-}
 
 /// All disks of a machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -100,7 +45,7 @@ pub fn managed(sense: &Sense, choice: &Devices) -> brisk_sense::Result<Vec<Devic
 pub fn disks(sense: &Sense, choice: &Devices) -> brisk_sense::Result<Disks> {
     let storage = sense.storage()?;
     let mut found = Disks::default();
-    let mut leave = |name: &str, why: Why| found.left_alone.push(LeftAlone { name: device_name(name), why });
+    let mut leave = |name: &str, why: Why| found.left_alone.push(LeftAlone::new(device_name(name), why));
     let mut listed = BTreeSet::new();
     if let Devices::These(names) = choice {
         for name in names {

@@ -3,7 +3,6 @@
 use brisk_core::decision::Note;
 use brisk_core::device::Device;
 use brisk_core::knob::Knob;
-use brisk_core::outcome::Outcome;
 use brisk_core::state::SettingState;
 use brisk_record::{Decided, Item, Scene};
 
@@ -65,24 +64,13 @@ impl Explainer {
     }
 
     fn explained(&self, decided: Decided) -> Explanation {
-        let effect =
-            |knob: &Knob| decided.effects.iter().find(|effect| effect.knob == *knob).map(|one| one.outcome.clone());
-        // Records of older versions have outcomes among the effects only, and only where a decision changed them.
-        let before = |knob: &Knob| {
-            let known = self.found.settings.iter().find(|known| known.knob() == knob);
-            known.map_or(Some(Outcome::Unchanged), |known| known.outcome.clone())
-        };
         let original = |knob: &Knob| Device::original_of(&self.scene.devices, knob).map(str::to_owned);
-        let explained = |setting: SettingState| {
-            let knob = setting.knob();
-            SettingState {
-                original: setting.original.clone().or_else(|| original(knob)),
-                outcome: setting.outcome.clone().or_else(|| effect(knob)).or_else(|| before(knob)),
-                ..setting
-            }
+        let explained = |setting: SettingState| SettingState {
+            original: setting.original.clone().or_else(|| original(setting.knob())),
+            ..setting
         };
         let decided_unix_ms = Some(decided.wall_unix_ms);
-        let settings = decided.settings.iter().cloned().map(explained).collect();
+        let settings = decided.settings.into_iter().map(explained).collect();
         Explanation { decided_unix_ms, settings, notes: decided.notes }
     }
 }
@@ -92,24 +80,22 @@ mod tests {
     use brisk_core::action::Setting;
     use brisk_core::arbiter::{Resolved, Rule};
     use brisk_core::knob::QueueSetting;
-    use brisk_core::outcome::Applied;
+    use brisk_core::outcome::Outcome;
     use brisk_core::reason::Reason;
     use brisk_record::{End, Session};
 
     use super::*;
 
-    fn decided(wall_unix_ms: u64, value: &str, outcome: Option<Outcome>) -> Item {
-        let knob = Knob::queue("sda", QueueSetting::Scheduler);
+    fn decided(wall_unix_ms: u64, value: &str, outcome: Outcome) -> Item {
         let resolved = Resolved {
-            what: Setting { knob: knob.clone(), value: value.to_owned() },
+            what: Setting::new(Knob::queue("sda", QueueSetting::Scheduler), value),
             engine: "smartio".to_owned(),
             rule: Rule::OnlyRequest,
             reason: Reason::rule("reads_wait"),
             over: Vec::new(),
         };
-        let effect = outcome.map(|outcome| Applied { knob, outcome });
-        let settings = vec![SettingState { resolved, original: None, since_unix_ms: wall_unix_ms, outcome: None }];
-        Item::Decided(Decided { wall_unix_ms, settings, effects: effect.into_iter().collect(), ..Decided::default() })
+        let settings = vec![SettingState { resolved, original: None, since_unix_ms: wall_unix_ms, outcome }];
+        Item::Decided(Decided { wall_unix_ms, settings, ..Decided::default() })
     }
 
     fn written() -> Outcome {
@@ -124,12 +110,12 @@ mod tests {
         let items = [
             session(100),
             Item::Scene(Scene { devices: vec![device], ..Scene::default() }),
-            decided(200, "bfq", Some(written())),
-            decided(250, "bfq", None),
-            decided(300, "kyber", Some(Outcome::Refused { why: "no such scheduler".to_owned() })),
+            decided(200, "bfq", written()),
+            decided(250, "bfq", Outcome::Unchanged),
+            decided(300, "kyber", Outcome::Refused { why: "no such scheduler".to_owned() }),
             Item::End(End { ended_unix_ms: 400, ..End::default() }),
             session(500),
-            decided(600, "mq-deadline", Some(written())),
+            decided(600, "mq-deadline", written()),
         ];
         items.into_iter().for_each(|item| explainer.take(item));
         explainer.end()
@@ -145,7 +131,7 @@ mod tests {
             ("bfq", true, Some("none"))
         );
         let refused = at(Some(399));
-        assert_eq!(refused.settings[0].outcome, Some(Outcome::Refused { why: "no such scheduler".to_owned() }));
+        assert_eq!(refused.settings[0].outcome, Outcome::Refused { why: "no such scheduler".to_owned() });
         assert_eq!(at(Some(550)), Explanation::default());
         assert_eq!(at(None).settings[0].resolved.what.value, "mq-deadline");
         assert_eq!(at(None).decided_unix_ms, Some(600));

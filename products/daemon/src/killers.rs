@@ -7,9 +7,9 @@
 
 use std::collections::BTreeMap;
 
+use brisk_api::MemoryProgram;
 use brisk_formats::ProcessCgroup;
 use brisk_sense::Sense;
-use serde::{Deserialize, Serialize};
 
 /// How long the list counts as fresh when an app is to be ended.
 const FRESH_NS: u64 = 60_000_000_000;
@@ -78,19 +78,6 @@ pub const KILLERS: &[Killer] = &[
         does: "warns apps over D-Bus when memory is short; it ends nothing unless it is set to have the kernel do so",
     },
 ];
-
-/// A program that acts when memory is short and runs now, as clients of the control socket see it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MemoryProgram {
-    /// Its name.
-    pub name: String,
-    /// Its process.
-    pub pid: u32,
-    /// Whether it ends apps, so that brisk does not.
-    pub ends_apps: bool,
-    /// What it does.
-    pub does: String,
-}
 
 /// What runs another program, and stands before it in a command line: interpreters and wrappers.
 const RUNNERS: &[&str] = &[

@@ -7,7 +7,7 @@
 //!
 //! The loop (`daemon`) sleeps in one poll(2) until a source (`sources`) or a timer (`timers`) is due. A decision is a function
 //! of what was observed (`engines`), so `replay` can repeat it from a record. `devices` and `apps` list what is managed and
-//! runs; `control` is the socket, and its client for the command; `render` turns events and outcomes into sentences.
+//! runs; `control` is the socket (protocol, client and the words for events and outcomes are `brisk_api`).
 //!
 //! Properties, each with a test: every change can be undone, and is undone at the end and after a kill; an idle daemon sleeps;
 //! an invalid configuration changes nothing; no client can block the daemon or make it grow.
@@ -21,10 +21,8 @@ pub mod config;
 pub mod control;
 pub mod daemon;
 pub mod devices;
-pub mod dirs;
 pub mod engines;
 pub mod explain;
-pub mod init;
 pub mod killers;
 pub mod learned;
 #[cfg(test)]
@@ -33,7 +31,6 @@ mod machine_tree;
 pub mod places;
 pub mod profiles;
 pub mod recorder;
-pub mod render;
 pub mod replay;
 pub mod returns;
 pub mod savings;
@@ -42,5 +39,3 @@ pub mod service;
 pub mod settings;
 pub mod sources;
 pub mod timers;
-
-pub use dirs::run_dir;

@@ -112,7 +112,7 @@ impl Replay {
     pub fn take(&mut self, item: Item) {
         match item {
             Item::Decided(decided) => {
-                let is_kept = |state: &&SettingState| state.outcome != Some(Outcome::Dropped);
+                let is_kept = |state: &&SettingState| state.outcome != Outcome::Dropped;
                 self.recorded = choices(decided.settings.iter().filter(is_kept).map(|state| &state.resolved));
                 let was_requested = |state: &&ActionState| state.outcome != Outcome::Dropped;
                 self.recorded_actions =

@@ -27,7 +27,7 @@ const FAULTS_WAITING_MAX: u64 = 0;
 
 /// What the processes of an app had used of storage at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Used {
+pub struct StorageUse {
     /// Pages that each process had to wait for, by its number.
     pub major_faults: BTreeMap<u32, u64>,
     /// Bytes read from storage by each process, and by the daemon on behalf of the app; without those that do not tell.
@@ -47,7 +47,7 @@ struct Return {
     group: Group,
     began_ns: u64,
     before: AppPages,
-    used_before: Used,
+    used_before: StorageUse,
     sampled_ns: u64,
     faults: BTreeMap<u32, u64>,
     /// Since when the app does not wait.
@@ -62,7 +62,7 @@ impl Returns {
     }
 
     /// An app comes to the foreground; `before` says where its pages are, and `used` what it had read so far.
-    pub fn begin(&mut self, group: Group, before: AppPages, used: Used, at_ns: u64) {
+    pub fn begin(&mut self, group: Group, before: AppPages, used: StorageUse, at_ns: u64) {
         let faults = used.major_faults.clone();
         self.open = Some(Return {
             group,
@@ -87,7 +87,7 @@ impl Returns {
     }
 
     /// Takes a sample. Says whether the return is over.
-    pub fn sample(&mut self, used: &Used, at_ns: u64) -> bool {
+    pub fn sample(&mut self, used: &StorageUse, at_ns: u64) -> bool {
         let Some(open) = &mut self.open else { return false };
         let most = if used.waits { FAULTS_WAITING_MAX } else { FAULTS_MAX };
         let rests = growth(&open.faults, &used.major_faults) <= most;
@@ -106,7 +106,7 @@ impl Returns {
 
     /// Ends the return; `after` says where the pages of the app are now. Gives its group and what it touched; of one that the app still
     /// waited in at the last sample, neither what it left untouched nor how much it read.
-    pub fn end(&mut self, after: &AppPages, used: &Used) -> Option<(Group, Touched)> {
+    pub fn end(&mut self, after: &AppPages, used: &StorageUse) -> Option<(Group, Touched)> {
         let open = self.open.take()?;
         let is_over = open.rests_since_ns.is_some() || open.sampled_ns.saturating_sub(open.began_ns) >= RETURN_NS_MAX;
         let is_counted = is_over && !used.read_bytes.is_empty();
@@ -138,9 +138,9 @@ mod tests {
         Group { dir: "/c/app-a-1.scope".into(), name: "app-a-1.scope".to_owned() }
     }
 
-    fn used(faults: u64, read_bytes: u64) -> Used {
+    fn used(faults: u64, read_bytes: u64) -> StorageUse {
         let (major_faults, read_bytes) = ([(7, faults)].into(), [(7, read_bytes)].into());
-        Used { major_faults, read_bytes, waits: false }
+        StorageUse { major_faults, read_bytes, waits: false }
     }
 
     fn begun() -> Returns {
@@ -150,7 +150,7 @@ mod tests {
     }
 
     /// Samples as often as it wants; gives when it was over, ms.
-    fn over_ms(returns: &mut Returns, of: impl Fn(u64) -> Used) -> u64 {
+    fn over_ms(returns: &mut Returns, of: impl Fn(u64) -> StorageUse) -> u64 {
         loop {
             let at_ns = returns.next_ns().expect("it goes on");
             if returns.sample(&of(at_ns / MS_NS), at_ns) {
@@ -165,7 +165,10 @@ mod tests {
         // It faults until 900 ms; the interval in which it stops is not rest.
         assert_eq!(over_ms(&mut returns, |ms| used(100 + ms.min(900), 0)), 2000);
         // One page after the other, slowly.
-        assert_eq!(over_ms(&mut begun(), |ms| Used { waits: ms < 600, ..used(100 + ms.min(600) / 100, 0) }), 1500);
+        assert_eq!(
+            over_ms(&mut begun(), |ms| StorageUse { waits: ms < 600, ..used(100 + ms.min(600) / 100, 0) }),
+            1500
+        );
         assert_eq!(over_ms(&mut begun(), |ms| used(100 + ms / 100, 0)), 1000, "at once");
     }
 
@@ -173,7 +176,8 @@ mod tests {
     fn a_return_that_never_rests_ends() {
         assert_eq!(over_ms(&mut begun(), |ms| used(ms, 0)), 10_000);
         // A process that comes and goes.
-        let child = |ms: u64| Used { major_faults: [(7, 100), (8 + ms as u32, 50)].into(), ..Used::default() };
+        let child =
+            |ms: u64| StorageUse { major_faults: [(7, 100), (8 + ms as u32, 50)].into(), ..StorageUse::default() };
         assert_eq!(over_ms(&mut begun(), child), 10_000);
     }
 
@@ -215,22 +219,22 @@ mod tests {
         returns.gone("app-b-1.scope");
         assert_eq!(returns.group(), Some(&group()));
         returns.gone("app-a-1.scope");
-        assert_eq!(returns.end(&AppPages::default(), &Used::default()), None);
+        assert_eq!(returns.end(&AppPages::default(), &StorageUse::default()), None);
         assert_eq!((returns.group(), returns.next_ns()), (None, None));
     }
 
     #[test]
     fn what_the_daemon_read_for_it_counts() {
         let mut returns = Returns::default();
-        let before = Used { read_bytes: [(7, 4096), (1, 1000)].into(), ..Used::default() };
+        let before = StorageUse { read_bytes: [(7, 4096), (1, 1000)].into(), ..StorageUse::default() };
         returns.begin(group(), AppPages::default(), before.clone(), 0);
         returns.sample(&before, 250 * MS_NS);
-        let after = Used { read_bytes: [(7, 8192), (1, 5000), (9, 100)].into(), ..Used::default() };
+        let after = StorageUse { read_bytes: [(7, 8192), (1, 5000), (9, 100)].into(), ..StorageUse::default() };
         let (of, touched) = returns.end(&AppPages::default(), &after).expect("it went on");
         assert_eq!((of, touched.read_bytes), (group(), Some(4096 + 4000 + 100)));
         let mut returns = begun();
-        returns.sample(&Used::default(), 250 * MS_NS);
-        let (_, touched) = returns.end(&AppPages::default(), &Used::default()).expect("it went on");
+        returns.sample(&StorageUse::default(), 250 * MS_NS);
+        let (_, touched) = returns.end(&AppPages::default(), &StorageUse::default()).expect("it went on");
         assert_eq!(touched.read_bytes, None, "no process tells");
     }
 }

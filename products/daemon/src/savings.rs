@@ -24,10 +24,10 @@ mod tally;
 
 use std::collections::BTreeMap;
 
+use brisk_api::{Estimate, Saved};
 use brisk_core::energy::AWAKE_MW;
 use brisk_core::snapshot::{DiskRates, Interval, IoRates};
 
-use crate::control::protocol::{Estimate, Saved};
 use tally::{Difference, Tally};
 
 /// How the estimates are made, for `brisk status`.
@@ -50,7 +50,7 @@ const RATE_FLOOR: f64 = 5.0;
 
 /// Engines whose settings are in force on a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Under {
+pub enum EnginesInForce {
     /// None of brisk's, or only fixed ones.
     NoEngine,
     /// Those of these engines, joined by `+`.
@@ -72,7 +72,7 @@ type Pattern = (Kind, [i8; 4]);
 
 /// What was seen of one pattern.
 #[derive(Debug, Default)]
-struct Seen {
+struct PatternTally {
     without: Tally,
     with: BTreeMap<String, Tally>,
 }
@@ -80,7 +80,7 @@ struct Seen {
 /// What was seen of one device.
 #[derive(Debug, Default)]
 struct Account {
-    seen: BTreeMap<Pattern, Seen>,
+    seen: BTreeMap<Pattern, PatternTally>,
     /// By engines: everything under their settings, whether it can be compared or not.
     totals: BTreeMap<String, Totals>,
 }
@@ -101,16 +101,18 @@ pub struct Savings {
 impl Savings {
     /// Adds an interval; `under` names the engines whose settings were in force on a device all the time. Other devices are left
     /// out.
-    pub fn add_interval(&mut self, interval: &Interval, under: &BTreeMap<String, Under>) {
+    pub fn add_interval(&mut self, interval: &Interval, under: &BTreeMap<String, EnginesInForce>) {
         let seconds = interval.elapsed_ns as f64 / 1e9;
         if !(INTERVAL_S_MIN..=INTERVAL_S_MAX).contains(&seconds) {
             return;
         }
         for disk in &interval.disks {
             match under.get(&disk.name) {
-                None | Some(Under::Unclear) => {}
-                Some(Under::NoEngine) => self.devices.entry(disk.name.clone()).or_default().add(disk, seconds, None),
-                Some(Under::Engines(engines)) => {
+                None | Some(EnginesInForce::Unclear) => {}
+                Some(EnginesInForce::NoEngine) => {
+                    self.devices.entry(disk.name.clone()).or_default().add(disk, seconds, None)
+                }
+                Some(EnginesInForce::Engines(engines)) => {
                     self.devices.entry(disk.name.clone()).or_default().add(disk, seconds, Some(engines));
                 }
             }

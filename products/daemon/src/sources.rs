@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use brisk_api::Resting;
 use brisk_core::causes::in_one_line;
 use brisk_formats::group_name::is_of_app_manager;
 use brisk_sense::{
@@ -20,7 +21,7 @@ use rustix::io::Errno;
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::attempts::{Attempts, Resting};
+use crate::attempts::Attempts;
 use crate::control::Server;
 
 /// Stall of tasks within two seconds that counts as an event.

@@ -8,7 +8,9 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::PathBuf;
 use std::process::Command;
 
-use brisk_daemon::attempts::{CRASHES_MAX, Resting, part};
+use brisk_api::Resting;
+use brisk_api::resting::part;
+use brisk_daemon::attempts::CRASHES_MAX;
 use brisk_requires::requires;
 use brisk_sense::Sense;
 use harness::{App, Briskd, place, turn};

@@ -10,8 +10,7 @@ use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
 
-use brisk_daemon::control::protocol::{Happening, Status};
-use brisk_daemon::control::{ClientError, SOCKET};
+use brisk_api::{ClientError, Happening, SOCKET, Status};
 use brisk_daemon::replay::Replay;
 use harness::{App, Briskd, Loop, PATIENCE, configure, place, run, turn};
 use rustix::process::Signal;
@@ -123,7 +122,7 @@ fn an_external_change_is_left_until_the_configuration_is_read_again() {
     let status = daemon.status_when(|status| !status.changed_externally.is_empty());
     let changed = &status.changed_externally[0];
     assert_eq!((changed.knob.to_string(), changed.found.as_str()), (knob.clone(), "64"));
-    let left = Some(Outcome::Left { from: "64".to_owned() });
+    let left = Outcome::Left { found: "64".to_owned() };
     let status = daemon.status_when(|status| status.settings.iter().all(|setting| setting.outcome == left));
     assert_eq!(status.counts.changed_externally, 1);
     assert_eq!(device.get("read_ahead_kb"), "64");
@@ -147,10 +146,7 @@ fn reset_gives_everything_back_until_the_configuration_is_read_again() {
     assert_eq!(answer["restored"], serde_json::json!([format!("{}: read_ahead_kb", device.name)]));
     assert_eq!(device.get("read_ahead_kb"), before);
     let status = daemon.status();
-    assert!(
-        status.paused && status.settings.iter().all(|setting| setting.outcome == Some(Outcome::Paused)),
-        "{status:?}"
-    );
+    assert!(status.paused && status.settings.iter().all(|setting| setting.outcome == Outcome::Paused), "{status:?}");
     daemon.client().answer("Reload", &[]).expect("usable");
     daemon.status_when(|status| !status.paused && device.get("read_ahead_kb") == wanted);
 }

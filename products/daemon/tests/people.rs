@@ -9,11 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use brisk_act::{Actuator, Keeper, Paths, Sensed};
+use brisk_api::{Client, ClientError, Happening, SOCKET, Status};
 use brisk_core::action::Once;
 use brisk_core::app::{App as Listed, AppFacts, Role, classify};
 use brisk_core::outcome::Outcome;
-use brisk_daemon::control::protocol::{Happening, Status};
-use brisk_daemon::control::{Client, ClientError, SOCKET};
 use brisk_requires::requires;
 use harness::{App, Briskd, place};
 use rustix::process::{Gid, Signal, Uid};
@@ -212,8 +211,8 @@ fn the_program_of_the_daemon_is_its_keeper() {
     let mut actuator = actuator.guarded_by(keeper);
     let facts = AppFacts { group: name.clone(), of_user: true, role: Role::App, ..AppFacts::default() };
     let listed = classify(&facts);
-    let performed = actuator.perform(&Once::Freeze { group: name }, &Sensed { app: Some(&listed), killers: &[] }, 0);
-    assert_eq!(performed.outcome, Outcome::Done);
+    let frozen = actuator.perform(&Once::Freeze { group: name }, &Sensed { app: Some(&listed), killers: &[] }, 0);
+    assert_eq!(frozen, Outcome::Done);
     let pid = actuator.keeper().and_then(Keeper::pid).expect("it runs");
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
     assert!(status.starts_with("Name:\tbriskd-keeper\n"), "{status}");

@@ -11,9 +11,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use brisk_api::{AppLaunches, Launches};
 use brisk_core::action::Once;
 use brisk_core::state::ActionState;
-use brisk_daemon::control::protocol::{AppLaunches, Launches};
 use brisk_requires::requires;
 use brisk_sense::{OpenedFiles, Sense};
 use harness::{App, Briskd, Loop, PATIENCE, place, turn};

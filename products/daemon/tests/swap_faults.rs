@@ -12,11 +12,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use brisk_api::{AppPages, ClientError, Status};
 use brisk_core::action::{AddressRange, Once};
 use brisk_core::outcome::Outcome;
 use brisk_core::reason::Value;
-use brisk_daemon::control::ClientError;
-use brisk_daemon::control::protocol::{AppPages, Status};
 use brisk_daemon::replay::{Replay, Replayed};
 use brisk_requires::{Capability, available};
 use harness::{App, Briskd, configure, place, run, turn};

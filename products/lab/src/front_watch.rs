@@ -8,10 +8,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use brisk_api::{Client, ClientError, SOCKET};
 use brisk_command::lab::front_watch::Args;
 use brisk_command::terminal::step;
 use brisk_core::causes::in_one_line;
-use brisk_daemon::control::{Client, ClientError, SOCKET};
 use brisk_screen::{ActiveToplevel, ActiveWindow, Error, WindowInfo};
 use serde_json::Value;
 
@@ -44,7 +44,7 @@ enum Active {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let socket = brisk_daemon::run_dir(args.run_dir.clone()).join(SOCKET);
+    let socket = brisk_api::run_dir(args.run_dir.clone()).join(SOCKET);
     let mut active = Active::connect(args.display.as_deref())?;
     step(&format!("watches the active window of {}", active.display()));
     let mut told: Option<InFront> = None;

@@ -18,7 +18,7 @@ use brisk_lab::{Backend, FaultOrder, Lab, NewDevice};
 use serde_json::json;
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let run_dir = brisk_daemon::run_dir(args.run_dir.clone());
+    let run_dir = brisk_api::run_dir(args.run_dir.clone());
     let lab = Lab::new(&run_dir);
     match &args.command {
         Command::Up(up) => make(&lab, up, &run_dir)?,

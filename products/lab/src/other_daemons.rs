@@ -8,10 +8,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use brisk_api::{Client, ClientError, SOCKET, Status};
 use brisk_core::causes::in_one_line;
 use brisk_daemon::config::{Config, Devices};
-use brisk_daemon::control::protocol::Status;
-use brisk_daemon::control::{Client, ClientError, SOCKET};
 use brisk_phone::Phone;
 use brisk_results::Warning;
 use brisk_sense::Sense;

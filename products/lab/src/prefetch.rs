@@ -10,9 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
+use brisk_api::{AppLaunches, Client, Launches};
 use brisk_core::units::format_bytes;
-use brisk_daemon::control::Client;
-use brisk_daemon::control::protocol::{AppLaunches, Launches};
 use brisk_daemon::daemon::Options;
 use brisk_launch::{App, Launcher, Resident, Setup, cold};
 use brisk_phone::{Companion, Phone};

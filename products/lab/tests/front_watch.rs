@@ -9,8 +9,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use brisk_daemon::control::protocol::Status;
-use brisk_daemon::control::{Client, SOCKET};
+use brisk_api::{Client, SOCKET, Status};
 use brisk_requires::requires;
 use brisk_screen::{Screen as _, VirtualSway, VirtualX, Wayland};
 use rustix::process::{Pid, Signal, kill_process};

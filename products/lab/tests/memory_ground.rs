@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
-use brisk_daemon::control::Client;
+use brisk_api::Client;
 use brisk_daemon::daemon::Options;
 use brisk_launch::{Launcher, Settings};
 use brisk_memory::day::{OnGround, Plan, PlannedVisit, replay};

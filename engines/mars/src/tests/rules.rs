@@ -347,7 +347,7 @@ fn a_thaw_of_others_is_taken_in_and_a_refused_one_is_repeated() {
         machine.step(50, std::slice::from_ref(event));
         !machine.state.frozen.is_empty()
     };
-    for outcome in [Outcome::Done, Outcome::Unchanged, Outcome::Gone, Outcome::Left { from: "1".to_owned() }] {
+    for outcome in [Outcome::Done, Outcome::Unchanged, Outcome::Gone, Outcome::Left { found: "1".to_owned() }] {
         assert!(!frozen(&thaw(outcome.clone())), "{outcome:?}");
     }
     for outcome in [Outcome::Refused { why: "no space".to_owned() }, Outcome::Dropped] {

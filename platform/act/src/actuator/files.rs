@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use brisk_core::knob::{GroupSetting, Knob, VmSetting};
-use brisk_core::outcome::Outcome;
+use brisk_core::outcome::{Outcome, Outcomes};
 
 use super::{Actuator, ExternalChange, refused};
 use crate::setting_file::{By, changed_externally, hold, plan, release};
 use crate::{Error, Paths, groups};
 
 impl Actuator {
-    /// Writes the files of the `wanted` knobs, and restores those of knobs that are not named any more.
-    pub(super) fn apply_files(&mut self, wanted: &BTreeMap<Knob, String>) -> BTreeMap<Knob, Outcome> {
+    /// Writes the files of the `requested` knobs, and restores those of knobs that are not named any more.
+    pub(super) fn apply_files(&mut self, requested: &BTreeMap<Knob, String>) -> Outcomes {
         let mut outcomes = BTreeMap::new();
         if let Some(journal) = &mut self.journal {
             let journaled = journal.files().iter().filter_map(|entry| match &entry.by {
-                By::Knob(knob) if !wanted.contains_key(knob) => Some(knob.clone()),
+                By::Knob(knob) if !requested.contains_key(knob) => Some(knob.clone()),
                 _ => None,
             });
             let released: Vec<Knob> = journaled.collect();
@@ -28,14 +28,14 @@ impl Actuator {
                 }
             }
         }
-        self.changed_externally.retain(|knob, _| knob.file().is_none() || wanted.contains_key(knob));
-        for (knob, value) in wanted {
-            let outcome = match self.settled_knob(knob, value) {
+        self.changed_externally.retain(|knob, _| knob.file().is_none() || requested.contains_key(knob));
+        for (knob, value) in requested {
+            let outcome = match self.verified_knob(knob, value) {
                 Some(outcome) => outcome,
                 None => self.set_files(knob, value).unwrap_or_else(|error| refused(&error)),
             };
             if outcome == Outcome::Unchanged {
-                self.settled_knobs.insert(knob.clone(), (value.clone(), outcome.clone()));
+                self.verified_knobs.insert(knob.clone(), (value.clone(), outcome.clone()));
             }
             outcomes.insert(knob.clone(), outcome);
         }
@@ -61,13 +61,13 @@ impl Actuator {
         let number = matches!(knob, Knob::Vm { .. }).then(|| whole_number(value)).transpose()?;
         let value = number.as_deref().unwrap_or(value);
         if let Some(change) = self.changed_externally.get(knob) {
-            return Ok(Outcome::Left { from: change.found.clone() });
+            return Ok(Outcome::Left { found: change.found.clone() });
         }
         let Some(journal) = &mut self.journal else { return plan(&files, value) };
         if let Some((ours, found)) = changed_externally(journal, &files) {
             self.changed_externally
-                .insert(knob.clone(), ExternalChange { ours, found: found.clone(), reported: false });
-            return Ok(Outcome::Left { from: found });
+                .insert(knob.clone(), ExternalChange { written: ours, found: found.clone(), reported: false });
+            return Ok(Outcome::Left { found });
         }
         hold(journal, &By::Knob(knob.clone()), &files, value)
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use brisk_core::knob::Knob;
-use brisk_core::outcome::Outcome;
+use brisk_core::outcome::{Outcome, Outcomes};
 
 use super::{Actuator, refused};
 use crate::ioprio::IoPriority;
@@ -24,26 +24,27 @@ struct Plan {
 }
 
 impl Actuator {
-    /// Gives threads of the `wanted` groups their priorities, those that came since the last time included, and takes away
+    /// Gives threads of the `requested` groups their priorities, those that came since the last time included, and takes away
     /// those of groups that are not named any more.
-    pub(super) fn apply_priorities(&mut self, wanted: &BTreeMap<String, String>) -> BTreeMap<Knob, Outcome> {
+    pub(super) fn apply_priorities(&mut self, requested: &BTreeMap<String, String>) -> Outcomes {
         let known: Vec<String> =
             self.journal.iter_mut().flat_map(|journal| journal.priorities().iter().map(|e| e.group.clone())).collect();
-        if wanted.is_empty() && known.is_empty() {
+        if requested.is_empty() && known.is_empty() {
             return BTreeMap::new();
         }
-        let settled = |group: &String| self.settled_knob(&knob(group), wanted.get(group)?);
-        let mut outcomes: BTreeMap<Knob, Outcome> =
-            wanted.keys().filter_map(|group| Some((knob(group), settled(group)?))).collect();
-        let open: Vec<String> = wanted.keys().filter(|group| !outcomes.contains_key(&knob(group))).cloned().collect();
-        let released: Vec<String> = known.into_iter().filter(|group| !wanted.contains_key(group)).collect();
+        let verified = |group: &String| self.verified_knob(&knob(group), requested.get(group)?);
+        let mut outcomes: brisk_core::outcome::Outcomes =
+            requested.keys().filter_map(|group| Some((knob(group), verified(group)?))).collect();
+        let open: Vec<String> =
+            requested.keys().filter(|group| !outcomes.contains_key(&knob(group))).cloned().collect();
+        let released: Vec<String> = known.into_iter().filter(|group| !requested.contains_key(group)).collect();
         if open.is_empty() && released.is_empty() {
             return outcomes;
         }
         self.learn_dirs(open.iter().chain(&released));
         let mut plans = Vec::new();
         for group in &open {
-            let planned = self.dirs_of(group).and_then(|dirs| self.plan_priority(group, dirs, &wanted[group]));
+            let planned = self.dirs_of(group).and_then(|dirs| self.plan_priority(group, dirs, &requested[group]));
             match planned {
                 Ok(Ok(plan)) => plans.push(plan),
                 Ok(Err(outcome)) => drop(outcomes.insert(knob(group), outcome)),
@@ -80,7 +81,7 @@ impl Actuator {
             let given = groups::give(&entry, &dirs, Some(priority))?;
             // A process that enters a group does so some time after the group was made.
             if given.threads > 0 && given.changed == 0 {
-                self.settled_knobs.insert(knob(group), (value, Outcome::Unchanged));
+                self.verified_knobs.insert(knob(group), (value, Outcome::Unchanged));
             }
             return Ok(Err(Outcome::Unchanged));
         }

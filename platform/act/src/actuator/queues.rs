@@ -1,16 +1,16 @@
-//! Order and values of the writes that bring one block queue to its wanted settings.
+//! Order and values of the writes that bring one block queue to its requested settings.
 //!
 //! Driver tags and scheduler are written first, since they reset the rest; then each other setting gets the first of: its
-//! external value, its wanted value, its original value. A setting of a scheduler (`nr_requests`, tunables) has an original
+//! external value, its requested value, its original value. A setting of a scheduler (`nr_requests`, tunables) has an original
 //! value only under the original scheduler; under others it is restored to the value that the scheduler starts with. A value
-//! that the kernel derives from a wanted setting stays as derived.
+//! that the kernel derives from a requested setting stays as derived.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use brisk_core::knob::{Knob, QueueSetting};
 use brisk_core::outcome::Outcome;
 
-use super::{Actuator, ExternalChange, Fresh, Held, identity, refused};
+use super::{Actuator, ExternalChange, Fresh, InForce, identity, refused};
 use crate::queue::{at_least_min, follows, settle};
 use crate::{BlockQueue, Error};
 
@@ -18,8 +18,8 @@ type Outcomes = BTreeMap<QueueSetting, Outcome>;
 type Values = BTreeMap<QueueSetting, String>;
 
 impl Actuator {
-    /// Gives the outcomes of all wanted and of all released settings.
-    pub(super) fn apply_queue(&mut self, device: &str, wanted: &Values) -> Outcomes {
+    /// Gives the outcomes of all requested and of all released settings.
+    pub(super) fn apply_queue(&mut self, device: &str, requested: &Values) -> Outcomes {
         let queue = self.queue(device);
         let outcomes = if queue.is_empty() {
             // A loop device keeps its settings for the next file, a reader for the next card.
@@ -29,7 +29,7 @@ impl Actuator {
             match self.identities.get(device) {
                 // Another file behind the same queue: its settings are still ours, unless they were changed externally.
                 Some(then) if *then != now && then.0.is_some() && then.0 == now.0 => {
-                    self.forget_held(device);
+                    self.forget_in_force(device);
                     if let Some(journal) = &mut self.journal {
                         journal.vouch_for(&queue);
                         journal.forget_driver_tags(&queue);
@@ -40,28 +40,28 @@ impl Actuator {
             }
             self.identities.insert(device.to_owned(), now);
             self.notice(device, &queue);
-            self.reach(device, &queue, wanted)
+            self.reach(device, &queue, requested)
         } else {
             Ok(Outcomes::new())
         };
         if !queue.exists() || queue.is_empty() {
             self.forget(device, &queue);
-            return wanted.keys().map(|setting| (setting.clone(), Outcome::Gone)).collect();
+            return requested.keys().map(|setting| (setting.clone(), Outcome::Gone)).collect();
         }
         // The journal could not be written, so nothing more was done.
-        outcomes.unwrap_or_else(|error| wanted.keys().map(|setting| (setting.clone(), refused(&error))).collect())
+        outcomes.unwrap_or_else(|error| requested.keys().map(|setting| (setting.clone(), refused(&error))).collect())
     }
 
-    fn forget_held(&mut self, device: &str) {
+    fn forget_in_force(&mut self, device: &str) {
         let other = |knob: &Knob| knob.device() != Some(device);
-        self.held.retain(|knob, _| other(knob));
+        self.in_force.retain(|knob, _| other(knob));
         self.changed_externally.retain(|knob, _| other(knob));
         self.fresh.remove(device);
         self.identities.remove(device);
     }
 
     pub(super) fn forget(&mut self, device: &str, queue: &BlockQueue) {
-        self.forget_held(device);
+        self.forget_in_force(device);
         if let Some(journal) = self.journal.as_mut().filter(|_| !queue.is_empty()) {
             // A journal that names a device which is gone does no harm: undo passes over it.
             let _ = journal.forget(queue);
@@ -71,61 +71,62 @@ impl Actuator {
     /// Finds settings that were changed externally.
     pub(super) fn notice(&mut self, device: &str, queue: &BlockQueue) {
         let Some(journal) = &self.journal else { return };
-        let mut ours: Values =
+        let mut written: Values =
             journal.entries(queue).filter_map(|entry| Some((entry.setting.clone(), entry.ours.clone()?))).collect();
-        for (knob, held) in &self.held {
+        for (knob, in_force) in &self.in_force {
             if let Some((_, setting)) = knob.queue_setting().filter(|(of, _)| *of == device) {
-                ours.insert(setting.clone(), held.stands.clone());
+                written.insert(setting.clone(), in_force.value.clone());
             }
         }
-        ours.remove(&QueueSetting::DriverTags);
-        for (setting, ours) in ours {
+        written.remove(&QueueSetting::DriverTags);
+        for (setting, written) in written {
             let Ok(found) = queue.get(&setting) else { continue };
             let knob = Knob::queue(device, setting);
             match self.changed_externally.get_mut(&knob) {
                 Some(change) => change.found = found,
-                None if found != ours => {
-                    self.changed_externally.insert(knob, ExternalChange { ours, found, reported: false });
+                None if found != written => {
+                    self.changed_externally.insert(knob, ExternalChange { written, found, reported: false });
                 }
                 None => {}
             }
         }
     }
 
-    fn reach(&mut self, device: &str, queue: &BlockQueue, wanted: &Values) -> Result<Outcomes, Error> {
+    fn reach(&mut self, device: &str, queue: &BlockQueue, requested: &Values) -> Result<Outcomes, Error> {
         let mut outcomes = Outcomes::new();
         let external: Values = self.external_of(device);
-        let held: BTreeMap<QueueSetting, Held> = self.held_of(device);
-        let mut wanted = wanted.clone();
-        wanted.retain(|setting, _| match external.get(setting) {
+        let in_force: BTreeMap<QueueSetting, InForce> = self.in_force_of(device);
+        let mut requested = requested.clone();
+        requested.retain(|setting, _| match external.get(setting) {
             Some(found) => {
-                outcomes.insert(setting.clone(), Outcome::Left { from: found.clone() });
+                outcomes.insert(setting.clone(), Outcome::Left { found: found.clone() });
                 false
             }
             None => true,
         });
-        let roots = self.roots(queue, &mut wanted, &external, &mut outcomes);
+        let roots = self.roots(queue, &mut requested, &external, &mut outcomes);
         let before: Values =
-            wanted.keys().filter_map(|setting| Some((setting.clone(), queue.get(setting).ok()?))).collect();
-        // Also what is wanted to be something that cannot be.
-        let released: BTreeSet<&QueueSetting> = held.keys().filter(|setting| !wanted.contains_key(*setting)).collect();
+            requested.keys().filter_map(|setting| Some((setting.clone(), queue.get(setting).ok()?))).collect();
+        // Also what is requested to be something that cannot be.
+        let released: BTreeSet<&QueueSetting> =
+            in_force.keys().filter(|setting| !requested.contains_key(*setting)).collect();
         if self.journal.is_none() {
-            plan(queue, &wanted, &roots, &mut outcomes);
+            plan(queue, &requested, &roots, &mut outcomes);
             return Ok(outcomes);
         }
-        let mut stands: BTreeMap<QueueSetting, Result<String, Error>> = BTreeMap::new();
-        self.write_roots(device, queue, &roots, &mut stands)?;
-        self.write_rest(device, queue, &wanted, &external, &roots, &held, &mut stands)?;
+        let mut results: BTreeMap<QueueSetting, Result<String, Error>> = BTreeMap::new();
+        self.write_roots(device, queue, &roots, &mut results)?;
+        self.write_rest(device, queue, &requested, &external, &roots, &in_force, &mut results)?;
 
-        for (setting, value) in &wanted {
+        for (setting, value) in &requested {
             let from = match setting {
                 QueueSetting::DriverTags => roots.tags_now.clone(),
                 _ => before.get(setting).cloned(),
             };
-            let outcome = match stands.remove(setting) {
+            let outcome = match results.remove(setting) {
                 Some(Ok(to)) => {
                     let knob = Knob::queue(device, setting.clone());
-                    self.held.insert(knob, Held { wanted: value.clone(), stands: to.clone() });
+                    self.in_force.insert(knob, InForce { requested: value.clone(), value: to.clone() });
                     match from {
                         Some(from) if from == to => Outcome::Unchanged,
                         from => Outcome::Written { from: from.unwrap_or_default(), to },
@@ -136,18 +137,18 @@ impl Actuator {
                 None => queue.get(setting).err().map_or(Outcome::Unchanged, |error| refused(&error)),
             };
             if matches!(outcome, Outcome::Refused { .. } | Outcome::Pending { .. }) {
-                self.held.remove(&Knob::queue(device, setting.clone()));
+                self.in_force.remove(&Knob::queue(device, setting.clone()));
             }
             outcomes.insert(setting.clone(), outcome);
         }
         for setting in released {
-            self.held.remove(&Knob::queue(device, setting.clone()));
-            let outcome = match stands.remove(setting) {
+            self.in_force.remove(&Knob::queue(device, setting.clone()));
+            let outcome = match results.remove(setting) {
                 _ if external.contains_key(setting) => None,
                 // The scheduler of this setting was removed.
                 Some(Err(Error::NotInForce { .. })) => None,
                 Some(Err(error)) => Some(refused(&error)),
-                Some(Ok(to)) if held.get(setting).is_some_and(|held| held.stands != to) => {
+                Some(Ok(to)) if in_force.get(setting).is_some_and(|in_force| in_force.value != to) => {
                     Some(Outcome::Restored { to })
                 }
                 _ => None,
@@ -160,15 +161,15 @@ impl Actuator {
         Ok(outcomes)
     }
 
-    /// Wanted scheduler and driver tags. Removes impossible values from `wanted`.
-    fn roots(&self, queue: &BlockQueue, wanted: &mut Values, external: &Values, outcomes: &mut Outcomes) -> Roots {
+    /// Requested scheduler and driver tags. Removes impossible values from `requested`.
+    fn roots(&self, queue: &BlockQueue, requested: &mut Values, external: &Values, outcomes: &mut Outcomes) -> Roots {
         let original = |setting: &QueueSetting| {
             self.journal.as_ref().and_then(|journal| journal.entry(queue, setting)).map(|entry| entry.original.clone())
         };
         let scheduler_now = queue.scheduler().ok();
         let scheduler = match external.get(&QueueSetting::Scheduler) {
             Some(_) => scheduler_now.clone(),
-            None => wanted
+            None => requested
                 .get(&QueueSetting::Scheduler)
                 .cloned()
                 .or_else(|| original(&QueueSetting::Scheduler))
@@ -182,7 +183,7 @@ impl Actuator {
         names.extend(under_none.then_some(QueueSetting::NrRequests));
         let mut chosen: Option<String> = None;
         for name in names {
-            let Some(value) = wanted.get(&name).cloned() else { continue };
+            let Some(value) = requested.get(&name).cloned() else { continue };
             let valid = match &chosen {
                 Some(tags) => match number(&value) {
                     Ok(number) if at_least_min(number).to_string() == *tags => Ok(tags.clone()),
@@ -193,7 +194,7 @@ impl Actuator {
             match valid {
                 Ok(tags) => chosen = Some(tags),
                 Err(error) => {
-                    wanted.remove(&name);
+                    requested.remove(&name);
                     outcomes.insert(name, refused(&error));
                 }
             }
@@ -207,8 +208,8 @@ impl Actuator {
     /// Requests that the driver accepts now, as far as the journal or the queue shows.
     fn driver_tags_now(&self, queue: &BlockQueue) -> Option<String> {
         let journal = self.journal.as_ref();
-        let ours = journal.and_then(|journal| journal.entry(queue, &QueueSetting::DriverTags));
-        match ours {
+        let written = journal.and_then(|journal| journal.entry(queue, &QueueSetting::DriverTags));
+        match written {
             Some(entry) => entry.ours.clone(),
             None => journal
                 .and_then(|journal| journal.driver_tags_of_others(queue))
@@ -221,7 +222,7 @@ impl Actuator {
         device: &str,
         queue: &BlockQueue,
         roots: &Roots,
-        stands: &mut BTreeMap<QueueSetting, Result<String, Error>>,
+        results: &mut BTreeMap<QueueSetting, Result<String, Error>>,
     ) -> Result<(), Error> {
         let Some(journal) = &mut self.journal else { return Ok(()) };
         let mut goals: Vec<(QueueSetting, String)> = Vec::new();
@@ -244,14 +245,14 @@ impl Actuator {
                     };
                     journal.note_driver_tags(queue, tags.and_then(|tags| tags.parse().ok()))?;
                 }
-                stands.insert(setting, found);
+                results.insert(setting, found);
             }
             self.fresh.insert(device.to_owned(), Fresh { nr_requests: queue.get(&QueueSetting::NrRequests).ok() });
         }
-        if let (None, Some(tags)) = (stands.get(&QueueSetting::DriverTags), &roots.tags) {
-            stands.insert(QueueSetting::DriverTags, Ok(tags.clone()));
+        if let (None, Some(tags)) = (results.get(&QueueSetting::DriverTags), &roots.tags) {
+            results.insert(QueueSetting::DriverTags, Ok(tags.clone()));
         }
-        stands.entry(QueueSetting::Scheduler).or_insert_with(|| queue.scheduler());
+        results.entry(QueueSetting::Scheduler).or_insert_with(|| queue.scheduler());
         Ok(())
     }
 
@@ -260,21 +261,21 @@ impl Actuator {
         &mut self,
         device: &str,
         queue: &BlockQueue,
-        wanted: &Values,
+        requested: &Values,
         external: &Values,
         roots: &Roots,
-        held: &BTreeMap<QueueSetting, Held>,
-        stands: &mut BTreeMap<QueueSetting, Result<String, Error>>,
+        in_force: &BTreeMap<QueueSetting, InForce>,
+        results: &mut BTreeMap<QueueSetting, Result<String, Error>>,
     ) -> Result<(), Error> {
         let Some(journal) = &mut self.journal else { return Ok(()) };
-        let in_force = queue.scheduler().ok();
-        let first = journal.entry(queue, &QueueSetting::Scheduler).map(|entry| &entry.original).or(in_force.as_ref());
-        let at_home = first == in_force.as_ref();
-        let is_none = in_force.as_deref() == Some("none");
+        let scheduler = queue.scheduler().ok();
+        let first = journal.entry(queue, &QueueSetting::Scheduler).map(|entry| &entry.original).or(scheduler.as_ref());
+        let at_home = first == scheduler.as_ref();
+        let is_none = scheduler.as_deref() == Some("none");
         let tags_rule = is_none && roots.tags.is_some();
         let journaled: Values =
             journal.entries(queue).map(|entry| (entry.setting.clone(), entry.original.clone())).collect();
-        let all: BTreeSet<&QueueSetting> = wanted.keys().chain(external.keys()).chain(journaled.keys()).collect();
+        let all: BTreeSet<&QueueSetting> = requested.keys().chain(external.keys()).chain(journaled.keys()).collect();
         let mut goals: Vec<(QueueSetting, String)> = Vec::new();
         for setting in all {
             let now = queue.get(setting);
@@ -284,27 +285,31 @@ impl Actuator {
                 QueueSetting::NrRequests if is_none && !roots.under_none => {
                     let (scheduler, in_force) = (roots.scheduler.clone().unwrap_or_default(), "none".to_owned());
                     let error = Error::NotInForce { scheduler, in_force, name: setting.to_string() };
-                    stands.insert(setting.clone(), Err(error));
+                    results.insert(setting.clone(), Err(error));
                     continue;
                 }
                 QueueSetting::NrRequests if tags_rule => {
                     // It is what the tags are.
-                    let refused = matches!(stands.get(&QueueSetting::DriverTags), Some(Err(_)));
-                    let refusal = (refused && !wanted.contains_key(&QueueSetting::DriverTags))
-                        .then(|| stands.remove(&QueueSetting::DriverTags));
-                    stands.insert(setting.clone(), refusal.flatten().unwrap_or(now));
+                    let refused = matches!(results.get(&QueueSetting::DriverTags), Some(Err(_)));
+                    let refusal = (refused && !requested.contains_key(&QueueSetting::DriverTags))
+                        .then(|| results.remove(&QueueSetting::DriverTags));
+                    results.insert(setting.clone(), refusal.flatten().unwrap_or(now));
                     continue;
                 }
-                _ => match (external.get(setting), wanted.get(setting), journaled.get(setting), &now) {
+                _ => match (external.get(setting), requested.get(setting), journaled.get(setting), &now) {
                     (Some(found), ..) => found,
-                    (_, Some(value), ..) => match held.get(setting) {
-                        // The kernel had made something else of it, and that stands.
-                        Some(held) if held.wanted == *value && now.as_ref().is_ok_and(|now| *now == held.stands) => {
-                            &held.stands
+                    (_, Some(value), ..) => match in_force.get(setting) {
+                        // The kernel had made something else of it, and that is in force.
+                        Some(in_force)
+                            if in_force.requested == *value && now.as_ref().is_ok_and(|now| *now == in_force.value) =>
+                        {
+                            &in_force.value
                         }
                         _ => value,
                     },
-                    (.., Some(_), _) if !held.contains_key(setting) && wanted.keys().any(|w| follows(setting, w)) => {
+                    (.., Some(_), _)
+                        if !in_force.contains_key(setting) && requested.keys().any(|w| follows(setting, w)) =>
+                    {
                         continue;
                     }
                     // The scheduler in force does without.
@@ -320,13 +325,13 @@ impl Actuator {
             };
             match now {
                 Ok(now) if now == *goal => {
-                    stands.insert(setting.clone(), Ok(now));
+                    results.insert(setting.clone(), Ok(now));
                     // Others may disturb it.
                     goals.push((setting.clone(), goal.clone()));
                 }
                 Ok(_) => goals.push((setting.clone(), goal.clone())),
                 Err(error) => {
-                    stands.insert(setting.clone(), Err(error));
+                    results.insert(setting.clone(), Err(error));
                 }
             }
         }
@@ -339,7 +344,7 @@ impl Actuator {
         // A setting that is disturbed and not named stays as it is, unless it follows from a named one.
         for setting in &changing {
             let named = goals.iter().any(|(goal, _)| goal == setting);
-            let follows = wanted.keys().any(|cause| follows(setting, cause));
+            let follows = requested.keys().any(|cause| follows(setting, cause));
             if let (false, false, Ok(now)) = (named, follows, queue.get(setting)) {
                 goals.push((setting.clone(), now));
             }
@@ -347,7 +352,7 @@ impl Actuator {
         goals.sort();
         journal.begin(queue, &changing.into_iter().collect::<Vec<_>>())?;
         let settled = settle(queue, &goals);
-        stands.extend(goals.into_iter().map(|(setting, _)| setting).zip(settled));
+        results.extend(goals.into_iter().map(|(setting, _)| setting).zip(settled));
         Ok(())
     }
 
@@ -358,8 +363,8 @@ impl Actuator {
             return Ok(());
         }
         journal.note(queue);
-        let held = |setting: &QueueSetting| self.held.contains_key(&Knob::queue(device, setting.clone()));
-        journal.prune(queue, held);
+        let in_force = |setting: &QueueSetting| self.in_force.contains_key(&Knob::queue(device, setting.clone()));
+        journal.prune(queue, in_force);
         journal.save()
     }
 
@@ -371,16 +376,16 @@ impl Actuator {
         self.changed_externally.iter().filter_map(of).collect()
     }
 
-    fn held_of(&self, device: &str) -> BTreeMap<QueueSetting, Held> {
-        let of = |(knob, held): (&Knob, &Held)| {
+    fn in_force_of(&self, device: &str) -> BTreeMap<QueueSetting, InForce> {
+        let of = |(knob, in_force): (&Knob, &InForce)| {
             let (_, setting) = knob.queue_setting().filter(|(of, _)| *of == device)?;
-            Some((setting.clone(), held.clone()))
+            Some((setting.clone(), in_force.clone()))
         };
-        self.held.iter().filter_map(of).collect()
+        self.in_force.iter().filter_map(of).collect()
     }
 }
 
-/// The settings that reset the rest: their present and their wanted values. `None` where unknown or not wanted.
+/// The settings that reset the rest: their present and their requested values. `None` where unknown or not requested.
 struct Roots {
     tags_now: Option<String>,
     tags: Option<String>,
@@ -390,8 +395,8 @@ struct Roots {
 }
 
 /// The outcomes of a dry run.
-fn plan(queue: &BlockQueue, wanted: &Values, roots: &Roots, outcomes: &mut Outcomes) {
-    for (setting, value) in wanted {
+fn plan(queue: &BlockQueue, requested: &Values, roots: &Roots, outcomes: &mut Outcomes) {
+    for (setting, value) in requested {
         let coming = |scheduler: &String| roots.scheduler.as_ref() == Some(scheduler);
         let from = match setting {
             QueueSetting::DriverTags => Ok(roots.tags_now.clone()),
@@ -425,12 +430,12 @@ fn number(value: &str) -> Result<u32, Error> {
 }
 
 /// The number of driver tags that the kernel would set, if it accepts the number and the original can be restored.
-fn checked_tags(queue: &BlockQueue, wanted_requests: u32) -> Result<u32, Error> {
+fn checked_tags(queue: &BlockQueue, requested_requests: u32) -> Result<u32, Error> {
     match queue.driver_tags_full() {
-        Ok(full_requests) if wanted_requests > full_requests => {
-            Err(Error::TooManyTags { wanted_requests, full_requests })
+        Ok(full_requests) if requested_requests > full_requests => {
+            Err(Error::TooManyTags { requested_requests, full_requests })
         }
-        Err(_) => queue.driver_tags_shown().map(|_| at_least_min(wanted_requests)),
-        Ok(_) => Ok(at_least_min(wanted_requests)),
+        Err(_) => queue.driver_tags_shown().map(|_| at_least_min(requested_requests)),
+        Ok(_) => Ok(at_least_min(requested_requests)),
     }
 }

@@ -81,7 +81,8 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Loaded> {
         return Some(Loaded { record, lost: 0 });
     }
     let whole: Vec<(&str, &str)> = bytes.split(|&byte| byte == b'\n').filter_map(checked).collect();
-    let of = |wanted: &'static str| whole.iter().filter(move |(kind, _)| *kind == wanted).map(|(_, value)| *value);
+    let of =
+        |requested: &'static str| whole.iter().filter(move |(kind, _)| *kind == requested).map(|(_, value)| *value);
     let head: Head = of("journal").find_map(|value| serde_json::from_str(value).ok())?;
     if head.version != SCHEMA_VERSION {
         return None;

@@ -111,7 +111,7 @@ pub(super) fn thaw(journal: &mut Journal, group: &Group<'_>) -> Result<Outcome, 
     let (files, freezer) = files(group);
     let states = files.iter().filter_map(|file| SettingFile::at(file)?.get().ok());
     let from = states.into_iter().find(|state| state == freezer.frozen());
-    Ok(from.map_or(Outcome::Unchanged, |from| Outcome::Left { from }))
+    Ok(from.map_or(Outcome::Unchanged, |found| Outcome::Left { found }))
 }
 
 /// Lets a group run whose processes have been killed: version 1 ends them when they leave the freezer.

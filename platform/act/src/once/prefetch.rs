@@ -44,7 +44,7 @@ const ROOT_TRIES: u32 = 20;
 const ROOT_INTERVAL: Duration = Duration::from_millis(1);
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted<'a> {
+pub(super) struct Requested<'a> {
     pub(super) files: &'a [PrefetchFile],
     pub(super) pieces: &'a [Piece],
     pub(super) streams: u8,
@@ -61,7 +61,7 @@ enum Unfit {
 }
 
 struct Shared<'a> {
-    wanted: Wanted<'a>,
+    requested: Requested<'a>,
     root: OwnedFd,
     files: Vec<OnceLock<Result<File, Unfit>>>,
     next: AtomicUsize,
@@ -77,29 +77,29 @@ struct Shared<'a> {
 /// When the priority is none, or no thread can be made.
 pub(super) fn prefetch(
     group: &Group<'_>,
-    wanted: Wanted<'_>,
+    requested: Requested<'_>,
     is_cancelled: impl Fn() -> bool + Sync,
 ) -> Result<Outcome, Error> {
-    let Some(root) = root(group, wanted.files) else {
-        let changed_files = u32::try_from(wanted.files.len()).unwrap_or(u32::MAX);
+    let Some(root) = root(group, requested.files) else {
+        let changed_files = u32::try_from(requested.files.len()).unwrap_or(u32::MAX);
         return Ok(Outcome::Prefetched { read_bytes: 0, changed_files, complete: false });
     };
-    read(root, wanted, is_cancelled)
+    read(root, requested, is_cancelled)
 }
 
-fn read(root: OwnedFd, wanted: Wanted<'_>, is_cancelled: impl Fn() -> bool + Sync) -> Result<Outcome, Error> {
-    let priority: IoPriority = wanted.priority.parse()?;
+fn read(root: OwnedFd, requested: Requested<'_>, is_cancelled: impl Fn() -> bool + Sync) -> Result<Outcome, Error> {
+    let priority: IoPriority = requested.priority.parse()?;
     let shared = Shared {
-        wanted,
+        requested,
         root,
-        files: wanted.files.iter().map(|_| OnceLock::new()).collect(),
+        files: requested.files.iter().map(|_| OnceLock::new()).collect(),
         next: AtomicUsize::new(0),
         asked: AtomicUsize::new(0),
         changed: AtomicU32::new(0),
         read_bytes: AtomicU64::new(0),
         has_failed: AtomicBool::new(false),
     };
-    let streams = usize::from(wanted.streams.clamp(1, STREAMS_MAX)).min(wanted.pieces.len().max(1));
+    let streams = usize::from(requested.streams.clamp(1, STREAMS_MAX)).min(requested.pieces.len().max(1));
     std::thread::scope(|scope| {
         for nth in 0..streams {
             let thread = std::thread::Builder::new().name("brisk-prefetch".to_owned()).stack_size(STACK_BYTES);
@@ -113,7 +113,7 @@ fn read(root: OwnedFd, wanted: Wanted<'_>, is_cancelled: impl Fn() -> bool + Syn
     Ok(Outcome::Prefetched {
         read_bytes: shared.read_bytes.load(Ordering::SeqCst),
         changed_files: shared.changed.load(Ordering::SeqCst),
-        complete: shared.asked.load(Ordering::SeqCst) == wanted.pieces.len(),
+        complete: shared.asked.load(Ordering::SeqCst) == requested.pieces.len(),
     })
 }
 
@@ -124,7 +124,7 @@ fn stream(shared: &Shared<'_>, priority: IoPriority, is_cancelled: &(dyn Fn() ->
     let before = read_bytes();
     let mut asked_bytes = 0;
     while !shared.has_failed.load(Ordering::SeqCst) && !is_cancelled() {
-        let Some(piece) = shared.wanted.pieces.get(shared.next.fetch_add(1, Ordering::SeqCst)) else { break };
+        let Some(piece) = shared.requested.pieces.get(shared.next.fetch_add(1, Ordering::SeqCst)) else { break };
         match ask(shared, piece) {
             Ok(bytes) => asked_bytes += bytes,
             Err(Unfit::Changed) => {}
@@ -143,17 +143,17 @@ fn stream(shared: &Shared<'_>, priority: IoPriority, is_cancelled: &(dyn Fn() ->
 /// Has one piece read; gives its length.
 fn ask(shared: &Shared<'_>, piece: &Piece) -> Result<u64, Unfit> {
     let place = piece.file as usize;
-    let (Some(wanted), Some(slot)) = (shared.wanted.files.get(place), shared.files.get(place)) else {
+    let (Some(requested), Some(slot)) = (shared.requested.files.get(place), shared.files.get(place)) else {
         return Err(Unfit::Changed);
     };
     let opened = slot.get_or_init(|| {
-        let opened = open(&shared.root, wanted);
+        let opened = open(&shared.root, requested);
         shared.changed.fetch_add(u32::from(matches!(opened, Err(Unfit::Changed))), Ordering::SeqCst);
         opened
     });
     let file = opened.as_ref().map_err(|unfit| *unfit)?;
     // Nothing is read behind the end of the file.
-    let end = piece.offset_bytes.saturating_add(piece.size_bytes).min(wanted.version.size_bytes);
+    let end = piece.offset_bytes.saturating_add(piece.size_bytes).min(requested.version.size_bytes);
     let mut begin = piece.offset_bytes;
     while let Some(length) = end.checked_sub(begin).and_then(NonZeroU64::new) {
         let length = length.min(NonZeroU64::new(CHUNK_BYTES).unwrap_or(NonZeroU64::MIN));
@@ -175,7 +175,7 @@ fn root(group: &Group<'_>, files: &[PrefetchFile]) -> Option<OwnedFd> {
         }
         let of_app = group.pids().into_iter().map(|pid| group.paths.proc.join(pid.to_string()).join("root"));
         let roots = of_app.chain([Path::new("/").to_owned()]).filter_map(|path| open_dir(&path));
-        let has_one = |root: &OwnedFd| files.iter().take(3).any(|wanted| open(root, wanted).is_ok());
+        let has_one = |root: &OwnedFd| files.iter().take(3).any(|requested| open(root, requested).is_ok());
         if let Some(root) = roots.into_iter().find(has_one) {
             return Some(root);
         }
@@ -188,13 +188,13 @@ fn open_dir(path: &Path) -> Option<OwnedFd> {
 }
 
 /// The file, if it is the one that was learned.
-fn open(root: &OwnedFd, wanted: &PrefetchFile) -> Result<File, Unfit> {
-    let path = wanted.file.path.strip_prefix('/').filter(|path| !path.is_empty()).ok_or(Unfit::Changed)?;
+fn open(root: &OwnedFd, requested: &PrefetchFile) -> Result<File, Unfit> {
+    let path = requested.file.path.strip_prefix('/').filter(|path| !path.is_empty()).ok_or(Unfit::Changed)?;
     let unfit = |errno: Errno| if errno == Errno::IO || errno == Errno::NODEV { Unfit::Failed } else { Unfit::Changed };
     let held = openat(root, path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).map_err(unfit)?;
     let held = File::from(held);
     let found = held.metadata().map_err(|_| Unfit::Failed)?;
-    if !is_that(&found, wanted) || !fstatfs(&held).is_ok_and(|fs| is_on_block_device(fs.f_type as u64)) {
+    if !is_that(&found, requested) || !fstatfs(&held).is_ok_and(|fs| is_on_block_device(fs.f_type as u64)) {
         return Err(Unfit::Changed);
     }
     // The descriptor holds it: this is the same file. Its time of access stays.
@@ -203,13 +203,13 @@ fn open(root: &OwnedFd, wanted: &PrefetchFile) -> Result<File, Unfit> {
     openat(CWD, again, flags, Mode::empty()).map(File::from).map_err(unfit)
 }
 
-fn is_that(found: &fs::Metadata, wanted: &PrefetchFile) -> bool {
+fn is_that(found: &fs::Metadata, requested: &PrefetchFile) -> bool {
     let changed_ns = found.ctime().saturating_mul(1_000_000_000).saturating_add(found.ctime_nsec());
     let version = FileVersion { changed_ns, size_bytes: found.len() };
     found.is_file()
-        && found.dev() == wanted.file.device
-        && found.ino() == wanted.file.inode
-        && version == wanted.version
+        && found.dev() == requested.file.device
+        && found.ino() == requested.file.inode
+        && version == requested.version
 }
 
 /// What this thread has had the device read so far; `None` where the kernel does not count it.
@@ -280,8 +280,8 @@ mod tests {
     }
 
     fn run(dir: &Path, files: &[PrefetchFile], pieces: &[Piece], streams: u8) -> Outcome {
-        let wanted = Wanted { files, pieces, streams, priority: "best-effort 5" };
-        read(open_dir(dir).expect("a directory"), wanted, || false).expect("threads")
+        let requested = Requested { files, pieces, streams, priority: "best-effort 5" };
+        read(open_dir(dir).expect("a directory"), requested, || false).expect("threads")
     }
 
     fn piece(file: u32, offset_bytes: u64, size_bytes: u64) -> Piece {
@@ -337,8 +337,8 @@ mod tests {
         fs::create_dir(dir.path().join("dir")).expect("made");
         for name in ["link", "pipe", "dir"] {
             // Of the link: the file that it leads to is the one that was learned.
-            let wanted = of(dir.path(), name);
-            assert_eq!(open(&open_dir(dir.path()).expect("there"), &wanted).err(), Some(Unfit::Changed), "{name}");
+            let requested = of(dir.path(), name);
+            assert_eq!(open(&open_dir(dir.path()).expect("there"), &requested).err(), Some(Unfit::Changed), "{name}");
         }
         let null = fs::metadata("/dev/null").expect("there");
         let device = PrefetchFile {
@@ -369,12 +369,12 @@ mod tests {
         evicted(dir.path(), "a", MIB);
         let files = [of(dir.path(), "a")];
         let pieces: Vec<Piece> = (0..256).map(|page| piece(0, page * 4096, 4096)).collect();
-        let wanted = Wanted { files: &files, pieces: &pieces, streams: 1, priority: "idle" };
+        let requested = Requested { files: &files, pieces: &pieces, streams: 1, priority: "idle" };
         let looks = AtomicUsize::new(0);
         let root = open_dir(dir.path()).expect("there");
-        let outcome = read(root, wanted, || looks.fetch_add(1, Ordering::SeqCst) >= 3).expect("threads");
+        let outcome = read(root, requested, || looks.fetch_add(1, Ordering::SeqCst) >= 3).expect("threads");
         assert_eq!(outcome, Outcome::Prefetched { read_bytes: 3 * 4096, changed_files: 0, complete: false });
-        let bad = Wanted { priority: "urgent", ..wanted };
+        let bad = Requested { priority: "urgent", ..requested };
         assert!(read(open_dir(dir.path()).expect("there"), bad, || false).is_err());
     }
 }

@@ -29,8 +29,8 @@ pub(super) fn read_ahead(group: &Group<'_>, files: &[FileRanges], is_cancelled: 
     if roots.is_empty() {
         return Outcome::Gone;
     }
-    let accepted = files.iter().filter(|wanted| {
-        let Some(file) = roots.iter().find_map(|root| open(root, &wanted.file)) else { return false };
+    let accepted = files.iter().filter(|requested| {
+        let Some(file) = roots.iter().find_map(|root| open(root, &requested.file)) else { return false };
         // A file system without read-ahead takes none; the app reads by itself then.
         let ask = |offset_bytes: u64, size_bytes: u64| {
             let length = std::num::NonZeroU64::new(size_bytes);
@@ -38,7 +38,7 @@ pub(super) fn read_ahead(group: &Group<'_>, files: &[FileRanges], is_cancelled: 
         };
         // Nothing is read behind the end of the file.
         let file_bytes = file.metadata().map_or(0, |found| found.len());
-        let pieces = wanted.ranges.iter().flat_map(|range| {
+        let pieces = requested.ranges.iter().flat_map(|range| {
             let end = range.offset_bytes.saturating_add(range.size_bytes).min(file_bytes);
             let begins = (range.offset_bytes..end).step_by(CHUNK_BYTES as usize);
             begins.map(move |begin| (begin, (end - begin).min(CHUNK_BYTES)))
@@ -49,9 +49,10 @@ pub(super) fn read_ahead(group: &Group<'_>, files: &[FileRanges], is_cancelled: 
 }
 
 /// The file, if it still is that one.
-fn open(root: &Path, wanted: &MappedFile) -> Option<File> {
-    let is_that = |found: &fs::Metadata| found.is_file() && found.dev() == wanted.device && found.ino() == wanted.inode;
-    let path = root.join(wanted.path.strip_prefix('/')?);
+fn open(root: &Path, requested: &MappedFile) -> Option<File> {
+    let is_that =
+        |found: &fs::Metadata| found.is_file() && found.dev() == requested.device && found.ino() == requested.inode;
+    let path = root.join(requested.path.strip_prefix('/')?);
     // Checked before, so that no pipe or device is opened, and afterwards, since it may have been replaced in between.
     fs::metadata(&path).ok().filter(is_that)?;
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOATIME).open(&path).ok()?;
@@ -68,13 +69,13 @@ mod tests {
         let path = dir.path().join("lib.so");
         fs::write(&path, "old").expect("written");
         let found = fs::metadata(&path).expect("there");
-        let wanted = MappedFile { device: found.dev(), inode: found.ino(), path: "/lib.so".to_owned() };
-        assert!(open(dir.path(), &wanted).is_some());
+        let requested = MappedFile { device: found.dev(), inode: found.ino(), path: "/lib.so".to_owned() };
+        assert!(open(dir.path(), &requested).is_some());
         fs::write(dir.path().join("new"), "new").expect("written");
         fs::rename(dir.path().join("new"), &path).expect("replaced");
-        assert!(open(dir.path(), &wanted).is_none());
+        assert!(open(dir.path(), &requested).is_none());
         fs::remove_file(&path).expect("removed");
-        assert!(open(dir.path(), &wanted).is_none());
+        assert!(open(dir.path(), &requested).is_none());
     }
 
     #[test]
@@ -84,8 +85,8 @@ mod tests {
         rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
             .expect("made");
         let found = fs::metadata(&path).expect("there");
-        let wanted = MappedFile { device: found.dev(), inode: found.ino(), path: "/pipe".to_owned() };
+        let requested = MappedFile { device: found.dev(), inode: found.ino(), path: "/pipe".to_owned() };
         // Without a writer, opening it to read would block.
-        assert!(open(dir.path(), &wanted).is_none());
+        assert!(open(dir.path(), &requested).is_none());
     }
 }

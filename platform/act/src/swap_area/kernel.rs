@@ -28,8 +28,8 @@ pub(super) fn is_on(area: &Path) -> Result<bool> {
         let found = fs::metadata(path).ok()?;
         Some(if found.file_type().is_block_device() { (found.rdev(), 0) } else { (found.dev(), found.ino()) })
     };
-    let wanted = identity(area);
-    Ok(areas()?.iter().any(|one| one.path == area || (wanted.is_some() && identity(&one.path) == wanted)))
+    let requested = identity(area);
+    Ok(areas()?.iter().any(|one| one.path == area || (requested.is_some() && identity(&one.path) == requested)))
 }
 
 /// Switches an area on; the highest priority is filled first.

@@ -17,12 +17,12 @@ pub(crate) const FILES: [(&str, &str); 12] = [
     ("mq/1/nr_tags", "128\n"),
 ];
 
-pub(crate) struct Machine {
+pub(crate) struct FixtureTree {
     pub(crate) dir: tempfile::TempDir,
     pub(crate) paths: Paths,
 }
 
-impl Machine {
+impl FixtureTree {
     pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().expect("temporary directory");
         let at = |name: &str| dir.path().join(name);

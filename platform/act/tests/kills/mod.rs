@@ -70,7 +70,7 @@ pub(crate) fn control(keeper: Vec<OsString>) {
                 let group = group.to_owned();
                 let once = if thaws { Once::Thaw { group } } else { Once::Freeze { group } };
                 let app = idle_app(once.group());
-                let outcome = actuator.perform(&once, &Sensed { app: Some(&app), killers: &[] }, 0).outcome;
+                let outcome = actuator.perform(&once, &Sensed { app: Some(&app), killers: &[] }, 0);
                 assert!(matches!(outcome, Outcome::Done | Outcome::Unchanged), "{once}: {outcome:?}");
             }
         }

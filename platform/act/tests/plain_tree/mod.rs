@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use brisk_act::{Actuator, Paths};
 use brisk_core::action::Setting;
-use brisk_core::outcome::{Applied, Outcome};
+use brisk_core::outcome::{Outcome, Outcomes};
 
 pub(crate) struct Tree {
     pub(crate) dir: tempfile::TempDir,
@@ -58,9 +58,8 @@ pub(crate) fn targets(wanted: &[(&str, &str)]) -> Vec<Setting> {
     wanted.iter().map(|(knob, value)| Setting::new(knob.parse().expect("a knob"), *value)).collect()
 }
 
-pub(crate) fn outcome(applied: &[Applied], knob: &str) -> Outcome {
-    let found = applied.iter().find(|applied| applied.knob.to_string() == knob);
-    found.expect("an outcome for each").outcome.clone()
+pub(crate) fn outcome(outcomes: &Outcomes, knob: &str) -> Outcome {
+    outcomes[&knob.parse().expect("a knob")].clone()
 }
 
 pub(crate) fn written(from: &str, to: &str) -> Outcome {

@@ -4,7 +4,7 @@
 //! cure leaves out), or *modelled* (a factor of the device that the cure can at most take away). The order is that of the gain as a factor;
 //! of equal ones the smaller risk comes first. What is in memory alone is a bound of the studies and no cure, so it is not listed.
 
-use brisk_daemon::init::Init;
+use brisk_api::init::Init;
 use brisk_results::{CureCrash, CureRow, FootprintDrop};
 use brisk_sync::advice::Advice;
 use brisk_sync::policy::Class;
@@ -12,7 +12,7 @@ use serde::Serialize;
 
 /// What is known.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Known {
+pub(super) struct Evidence {
     /// How services are managed here.
     pub(super) init: Init,
     /// Files for which the app waits in syncs.
@@ -55,7 +55,7 @@ pub(super) struct Cure {
 }
 
 /// What a solution takes.
-struct Way {
+struct Solution {
     name: &'static str,
     cost: &'static str,
     /// APP and DATABASE stand for those of the user.
@@ -71,55 +71,60 @@ const STRIPE_RISK: &str = "all data is lost when one of two devices fails or is 
     damage the file system";
 const IN_APP: &str = "The app sets it for each connection, so its authors have to: it is no property of the file.";
 
-const WAYS: &[Way] = &[
-    Way { name: "selective_sync", cost: "none", apply: Some(("brisk sync on APP", "brisk sync off APP")), steps: "" },
-    Way {
+const WAYS: &[Solution] = &[
+    Solution {
+        name: "selective_sync",
+        cost: "none",
+        apply: Some(("brisk sync on APP", "brisk sync off APP")),
+        steps: "",
+    },
+    Solution {
         name: "selective_sync_ordered",
         cost: "a policy that names the database, which is in WAL mode",
         apply: Some(("brisk sync on APP", "brisk sync off APP")),
         steps: "Before it, write /etc/brisk/sync/APP.toml with a [[database]] of the class ordered; brisk sync check shows its rules.",
     },
-    Way {
+    Solution {
         name: "wal",
         cost: "two files beside the database; not on network file systems",
         apply: Some(("sqlite3 DATABASE 'pragma journal_mode=wal'", "sqlite3 DATABASE 'pragma journal_mode=delete'")),
         steps: "End the app before.",
     },
-    Way { name: "wal_normal", cost: "a change of the app", apply: None, steps: IN_APP },
-    Way { name: "rollback_normal", cost: "a change of the app", apply: None, steps: IN_APP },
-    Way { name: "journal_truncate", cost: "a change of the app", apply: None, steps: IN_APP },
-    Way { name: "journal_delete", cost: "a change of the app", apply: None, steps: IN_APP },
-    Way {
+    Solution { name: "wal_normal", cost: "a change of the app", apply: None, steps: IN_APP },
+    Solution { name: "rollback_normal", cost: "a change of the app", apply: None, steps: IN_APP },
+    Solution { name: "journal_truncate", cost: "a change of the app", apply: None, steps: IN_APP },
+    Solution { name: "journal_delete", cost: "a change of the app", apply: None, steps: IN_APP },
+    Solution {
         name: "transactions_of_10",
         cost: "a change of the app",
         apply: None,
         steps: "Its authors put several changes into one transaction.",
     },
-    Way {
+    Solution {
         name: "sync_off",
         cost: "a policy that names all data",
         apply: None,
         steps: "Not advised: the risk is all data of the app.",
     },
-    Way { name: "f2fs", cost: "a new file system", apply: None, steps: PARTITION },
-    Way { name: "f2fs_databases", cost: "a partition", apply: None, steps: PARTITION },
-    Way {
+    Solution { name: "f2fs", cost: "a new file system", apply: None, steps: PARTITION },
+    Solution { name: "f2fs_databases", cost: "a partition", apply: None, steps: PARTITION },
+    Solution {
         name: "nilfs2_databases",
         cost: "a partition, and its cleaner in the background",
         apply: None,
         steps: PARTITION,
     },
-    Way { name: "btrfs", cost: "a new file system", apply: None, steps: PARTITION },
-    Way { name: "raid0_4k", cost: "a second card, a new file system", apply: None, steps: STRIPE },
-    Way { name: "raid0_64k", cost: "a second card, a new file system", apply: None, steps: STRIPE },
-    Way { name: "raid0_4k_unequal", cost: "a card, a new file system", apply: None, steps: STRIPE },
-    Way {
+    Solution { name: "btrfs", cost: "a new file system", apply: None, steps: PARTITION },
+    Solution { name: "raid0_4k", cost: "a second card, a new file system", apply: None, steps: STRIPE },
+    Solution { name: "raid0_64k", cost: "a second card, a new file system", apply: None, steps: STRIPE },
+    Solution { name: "raid0_4k_unequal", cost: "a card, a new file system", apply: None, steps: STRIPE },
+    Solution {
         name: "pcm_databases",
         cost: "hardware",
         apply: None,
         steps: "A file system on the persistent memory, for the databases.",
     },
-    Way {
+    Solution {
         name: "pcm_writes",
         cost: "hardware",
         apply: None,
@@ -128,7 +133,7 @@ const WAYS: &[Way] = &[
 ];
 
 /// All cures that something is known of, the best first.
-pub(super) fn rank(known: &Known, app: Option<&str>) -> Vec<Cure> {
+pub(super) fn rank(known: &Evidence, app: Option<&str>) -> Vec<Cure> {
     let mut cures = measured(known, app);
     for cure in bounds(known, app).into_iter().chain(modelled(known)) {
         // What was measured says more than its bound.
@@ -145,11 +150,11 @@ fn is_risky(cure: &Cure) -> bool {
     !cure.risk.starts_with("none")
 }
 
-fn way(name: &str) -> Option<&'static Way> {
+fn way(name: &str) -> Option<&'static Solution> {
     WAYS.iter().find(|way| way.name == name)
 }
 
-fn cure(way: &Way, gain: Option<f64>, basis: Basis, of: String, risk: String, app: Option<&str>) -> Cure {
+fn cure(way: &Solution, gain: Option<f64>, basis: Basis, of: String, risk: String, app: Option<&str>) -> Cure {
     let named = |text: &str| app.map_or_else(|| text.to_owned(), |app| text.replace("APP", app));
     Cure {
         name: way.name.to_owned(),
@@ -165,7 +170,7 @@ fn cure(way: &Way, gain: Option<f64>, basis: Basis, of: String, risk: String, ap
 }
 
 /// Solutions with run times, by their least gain: of several apps and cards one may be slower.
-fn measured(known: &Known, app: Option<&str>) -> Vec<Cure> {
+fn measured(known: &Evidence, app: Option<&str>) -> Vec<Cure> {
     let mut cures = Vec::new();
     for way in WAYS {
         let gains: Vec<(f64, &CureRow)> = known
@@ -184,7 +189,7 @@ fn measured(known: &Known, app: Option<&str>) -> Vec<Cure> {
 }
 
 /// The risk as it is stated, and what power cuts found.
-fn risk(stated: &str, name: &str, known: &Known) -> String {
+fn risk(stated: &str, name: &str, known: &Evidence) -> String {
     let Some(crash) = known.crashes.iter().find(|crash| crash.solution == name) else { return stated.to_owned() };
     if crash.is_broken() {
         return format!("a power cut broke what it promises ({}); stated: {stated}", why(crash));
@@ -204,7 +209,7 @@ pub(super) struct Broken {
 }
 
 /// Solutions whose promise a power cut broke, and which are not among the cures, where their risk says it.
-pub(super) fn broken(known: &Known, cures: &[Cure]) -> Vec<Broken> {
+pub(super) fn broken(known: &Evidence, cures: &[Cure]) -> Vec<Broken> {
     let mut all: Vec<Broken> = Vec::new();
     for crash in known.crashes.iter().filter(|crash| crash.is_broken()) {
         let is_told = cures.iter().any(|cure| cure.name == crash.solution)
@@ -217,7 +222,7 @@ pub(super) fn broken(known: &Known, cures: &[Cure]) -> Vec<Broken> {
 }
 
 /// What the app waits for and would not wait for.
-fn bounds(known: &Known, app: Option<&str>) -> Vec<Cure> {
+fn bounds(known: &Evidence, app: Option<&str>) -> Vec<Cure> {
     let all_us: u64 = known.waits.iter().map(|one| one.waited_us).sum();
     let saved_us =
         |class: Class| -> u64 { known.waits.iter().filter(|one| one.class == class).map(|one| one.gain_us_max).sum() };
@@ -239,7 +244,7 @@ fn bounds(known: &Known, app: Option<&str>) -> Vec<Cure> {
 }
 
 /// What the device's own factors allow.
-fn modelled(known: &Known) -> Vec<Cure> {
+fn modelled(known: &Evidence) -> Vec<Cure> {
     let mut cures = Vec::new();
     // All falls together: beyond the last range.
     let factor: f64 = known.drops.iter().map(|drop| drop.factor).product();
@@ -322,7 +327,7 @@ mod tests {
             row("all_in_ram", "sd-ridata", 9.0, "a bound"),
             row("baseline", "sd-ridata", 1.0, "none: durable"),
         ];
-        let cures = rank(&Known { rows, ..Known::default() }, Some("org.example.Reader"));
+        let cures = rank(&Evidence { rows, ..Evidence::default() }, Some("org.example.Reader"));
         assert_eq!(names(&cures), ["journal_truncate", "selective_sync", "wal"]);
         assert_eq!(cures[1].apply.as_deref(), Some("brisk sync on org.example.Reader"));
         assert_eq!(cures[1].undo.as_deref(), Some("brisk sync off org.example.Reader"));
@@ -332,7 +337,7 @@ mod tests {
     #[test]
     fn of_several_places_the_least_gain_counts() {
         let rows = vec![row("wal", "sd-ridata", 3.0, "none"), row("wal", "sd-kingston", 0.8, "none")];
-        let cures = rank(&Known { rows, ..Known::default() }, None);
+        let cures = rank(&Evidence { rows, ..Evidence::default() }, None);
         assert_eq!((cures[0].gain, cures[0].basis), (Some(0.8), Basis::Measured));
         assert!(cures[0].of.contains("sd-kingston, the least of 2"), "{}", cures[0].of);
     }
@@ -340,22 +345,22 @@ mod tests {
     #[test]
     fn waits_bound_the_gain_of_selective_sync() {
         let waits = vec![wait(Class::Cache, 3_000), wait(Class::Ordered, 4_000), wait(Class::Durable, 3_000)];
-        let cures = rank(&Known { waits, ..Known::default() }, None);
+        let cures = rank(&Evidence { waits, ..Evidence::default() }, None);
         assert_eq!(names(&cures), ["selective_sync_ordered", "selective_sync"]);
         assert!((cures[0].gain.expect("a factor") - 10.0 / 3.0).abs() < 1e-9);
         assert!((cures[1].gain.expect("a factor") - 10.0 / 7.0).abs() < 1e-9);
         assert!(cures[1].of.contains("10.0 ms in syncs, of which 3.0 ms go"), "{}", cures[1].of);
         // All of them go: no factor.
-        let all = rank(&Known { waits: vec![wait(Class::Cache, 5)], ..Known::default() }, None);
+        let all = rank(&Evidence { waits: vec![wait(Class::Cache, 5)], ..Evidence::default() }, None);
         assert_eq!((all.len(), all[0].gain), (1, None));
-        assert!(rank(&Known { waits: vec![wait(Class::Durable, 5)], ..Known::default() }, None).is_empty());
+        assert!(rank(&Evidence { waits: vec![wait(Class::Durable, 5)], ..Evidence::default() }, None).is_empty());
     }
 
     #[test]
     fn what_was_measured_replaces_its_bound() {
         let waits = vec![wait(Class::Cache, 9_000), wait(Class::Durable, 1_000)];
         let rows = vec![row("selective_sync", "sd-ridata", 2.2, "the index")];
-        let cures = rank(&Known { rows, waits, ..Known::default() }, None);
+        let cures = rank(&Evidence { rows, waits, ..Evidence::default() }, None);
         assert_eq!((cures.len(), cures[0].gain, cures[0].basis), (1, Some(2.2), Basis::Measured));
     }
 
@@ -363,12 +368,12 @@ mod tests {
     fn the_devices_factors_bound_what_layouts_and_the_daemon_can_gain() {
         let drop = |after_range_bytes, factor| FootprintDrop { after_range_bytes, factor };
         let drops = vec![drop(8 << 20, 4.0), drop(64 << 20, 1.5)];
-        let known = Known { drops, read_slowdown: Some(11.0), ..Known::default() };
+        let known = Evidence { drops, read_slowdown: Some(11.0), ..Evidence::default() };
         let cures = rank(&known, None);
         assert_eq!(names(&cures), ["briskd", "nilfs2_databases", "f2fs_databases", "raid0_4k"]);
         assert_eq!(cures.iter().map(|cure| cure.gain.expect("a factor")).collect::<Vec<_>>(), [11.0, 6.0, 6.0, 2.0]);
         assert!(cures[1].of.contains("8 MiB") && cures[1].basis == Basis::Modelled);
-        assert!(rank(&Known { read_slowdown: Some(1.0), ..Known::default() }, None).is_empty());
+        assert!(rank(&Evidence { read_slowdown: Some(1.0), ..Evidence::default() }, None).is_empty());
     }
 
     #[test]
@@ -381,18 +386,18 @@ mod tests {
         .expect("valid");
         let rows = || vec![row("wal", "sd-ridata", 1.9, "none: durable")];
         let of = |crash: CureCrash| {
-            rank(&Known { rows: rows(), crashes: vec![crash], ..Known::default() }, None)[0].risk.clone()
+            rank(&Evidence { rows: rows(), crashes: vec![crash], ..Evidence::default() }, None)[0].risk.clone()
         };
         assert_eq!(of(crash.clone()), "none: durable; kept in 20 power cuts");
         let broken = CureCrash { unclean: 1, example: Some("ext4: bad".to_owned()), ..crash };
         assert!(of(broken.clone()).starts_with("a power cut broke what it promises (ext4: bad)"));
         // Without run times it is no cure, and the broken promise is told once all the same.
-        let known = Known { crashes: vec![broken.clone(), broken], ..Known::default() };
+        let known = Evidence { crashes: vec![broken.clone(), broken], ..Evidence::default() };
         let cures = rank(&known, None);
         let told = super::broken(&known, &cures);
         assert_eq!((cures.len(), told.len()), (0, 1));
         assert_eq!((told[0].name.as_str(), told[0].why.as_str()), ("wal", "ext4: bad"));
-        let known = Known { rows: rows(), ..known };
+        let known = Evidence { rows: rows(), ..known };
         assert!(super::broken(&known, &rank(&known, None)).is_empty());
     }
 }

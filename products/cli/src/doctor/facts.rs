@@ -9,12 +9,9 @@ use brisk_sense::{
     Swap, Zram,
 };
 
-use brisk_daemon::attempts::Resting;
-use brisk_daemon::control::protocol::Status;
-use brisk_daemon::control::{Client, SOCKET};
-use brisk_daemon::init::Init;
-use brisk_daemon::killers::{self, MemoryProgram};
-use brisk_daemon::{dirs, learned};
+use brisk_api::init::Init;
+use brisk_api::{Client, MemoryProgram, Resting, SOCKET, Status, dirs};
+use brisk_daemon::{killers, learned};
 
 use super::probe::{self, Answer};
 
@@ -163,7 +160,7 @@ fn known<T>(outcome: Result<T, brisk_sense::Error>) -> Known<T> {
 
 fn running() -> Option<Running> {
     let status: Status =
-        Client::connect(&brisk_daemon::run_dir(None).join(SOCKET)).ok()?.call("GetStatus", &[], "status").ok()?;
+        Client::connect(&brisk_api::run_dir(None).join(SOCKET)).ok()?.call("GetStatus", &[], "status").ok()?;
     let Status { pid, engines, resting, trouble, .. } = status;
     Some(Running { pid, engines, resting, trouble })
 }

@@ -15,12 +15,12 @@ use super::finding::{Finding, Part, State, worst};
 pub(super) struct Doctor<'a> {
     brisk_version: &'static str,
     state: State,
-    machine: Machine<'a>,
+    machine: MachineSummary<'a>,
     parts: Vec<PartFindings<'a>>,
 }
 
 #[derive(Serialize)]
-struct Machine<'a> {
+struct MachineSummary<'a> {
     kernel: Option<&'a str>,
     architecture: &'static str,
     cpus: Option<u32>,
@@ -63,7 +63,7 @@ pub(super) fn document<'a>(facts: &'a Facts, findings: &'a [Finding], state: Sta
     let doctor = Doctor {
         brisk_version: env!("CARGO_PKG_VERSION"),
         state,
-        machine: Machine {
+        machine: MachineSummary {
             kernel: facts.kernel_release.as_deref().ok(),
             architecture: std::env::consts::ARCH,
             cpus: facts.cpus.as_ref().ok().copied(),

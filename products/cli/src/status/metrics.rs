@@ -1,7 +1,7 @@
 //! A status as metrics, by the writer that exports records as well.
 
+use brisk_api::{Estimate, Saved, Status};
 use brisk_core::app::Tolerance;
-use brisk_daemon::control::protocol::{Estimate, Saved, Status};
 
 use crate::export::openmetrics::{Dialect, Family, Kind, end};
 
@@ -110,12 +110,12 @@ fn saved(text: &mut Vec<u8>, status: &Status, dialect: Dialect) -> anyhow::Resul
 mod tests {
     use super::*;
     use crate::export::openmetrics::complaint;
+    use brisk_api::Counts;
     use brisk_core::action::Setting;
     use brisk_core::arbiter::{Resolved, Rule};
     use brisk_core::outcome::Outcome;
     use brisk_core::reason::Reason;
     use brisk_core::state::SettingState;
-    use brisk_daemon::control::protocol::Counts;
 
     fn status() -> Status {
         let resolved = Resolved {
@@ -125,8 +125,7 @@ mod tests {
             reason: Reason::rule("test"),
             over: vec![],
         };
-        let outcome = Some(Outcome::Unchanged);
-        let setting = SettingState { resolved, original: None, since_unix_ms: 0, outcome };
+        let setting = SettingState { resolved, original: None, since_unix_ms: 0, outcome: Outcome::Unchanged };
         let counts = Counts { rounds: 7, ..Counts::default() };
         let estimate = Estimate { value: 1_500_000, low: -1, high: 2_000_000 };
         let saved = Saved { device: "sda".into(), read_delay_us: Some(estimate), reads: 9, ..Saved::default() };

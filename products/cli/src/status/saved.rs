@@ -1,7 +1,7 @@
 //! What brisk has saved, in words. Values in, lines out.
 
+use brisk_api::{Estimate, Saved, Status};
 use brisk_core::units::three_digits;
-use brisk_daemon::control::protocol::{Estimate, Saved, Status};
 
 /// What is said before enough was seen both with brisk's settings and without.
 const UNKNOWN: &str = "not known yet";

@@ -2,15 +2,13 @@
 
 use std::fmt::Write as _;
 
+use brisk_api::{LeftAlone, Status, Why, render};
 use brisk_command::terminal::{bad, caution, good};
 use brisk_core::app::Tolerance;
 use brisk_core::arbiter::CONFIG;
 use brisk_core::outcome::Outcome;
 use brisk_core::state::SettingState;
 use brisk_core::units::{format_bytes, three_digits};
-use brisk_daemon::control::protocol::{LeftAlone, Status};
-use brisk_daemon::devices::Why;
-use brisk_daemon::render;
 use jiff::{Timestamp, tz::TimeZone};
 
 /// A status for people.
@@ -120,8 +118,8 @@ pub(super) fn text(status: &Status) -> String {
 
 /// What is to be said where no disk is managed.
 fn why_none(left_alone: &[LeftAlone]) -> String {
-    let is_missing = |one: &&LeftAlone| one.disk.why == Why::Missing;
-    let missing: Vec<&str> = left_alone.iter().filter(is_missing).map(|one| one.disk.name.as_str()).collect();
+    let is_missing = |one: &&LeftAlone| one.why == Why::Missing;
+    let missing: Vec<&str> = left_alone.iter().filter(is_missing).map(|one| one.name.as_str()).collect();
     match (left_alone.is_empty(), missing.as_slice()) {
         (true, _) => ": the kernel shows no disk".to_owned(),
         (false, []) => String::new(),
@@ -135,8 +133,8 @@ fn by_reason(left_alone: &[LeftAlone]) -> Vec<(Vec<&str>, &str)> {
     let mut found: Vec<(Vec<&str>, &str)> = Vec::new();
     for one in left_alone {
         match found.iter_mut().find(|(_, why)| *why == one.text) {
-            Some((names, _)) => names.push(&one.disk.name),
-            None => found.push((vec![&one.disk.name], &one.text)),
+            Some((names, _)) => names.push(&one.name),
+            None => found.push((vec![&one.name], &one.text)),
         }
     }
     found
@@ -153,10 +151,7 @@ fn or_none(text: &str) -> &str {
 }
 
 fn outcome(setting: &SettingState) -> String {
-    match &setting.outcome {
-        Some(outcome) if !outcome.is_in_force() => format!(" ({})", judged(outcome)),
-        _ => String::new(),
-    }
+    if setting.is_in_force() { String::new() } else { format!(" ({})", judged(&setting.outcome)) }
 }
 
 /// An outcome that is not in force: a refusal is worse than a delay.
@@ -185,12 +180,8 @@ pub(crate) fn setting_lines(setting: &SettingState, now_unix_ms: u64) -> String 
         }
         None => text += "  the value before brisk is unknown\n",
     }
-    match &setting.outcome {
-        Some(outcome) if outcome.is_in_force() => {}
-        Some(outcome) => {
-            let _ = writeln!(text, "  not in force: {}", judged(outcome));
-        }
-        None => text += "  the record has no outcome\n",
+    if !setting.is_in_force() {
+        let _ = writeln!(text, "  not in force: {}", judged(&setting.outcome));
     }
     text
 }
@@ -216,11 +207,11 @@ pub(crate) fn moment(wall_unix_ms: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brisk_api::{Device, Prefetched, SwapWrites};
     use brisk_command::terminal::plain;
     use brisk_core::action::Setting;
     use brisk_core::arbiter::{Overruled, Resolved, Rule};
     use brisk_core::reason::Reason;
-    use brisk_daemon::control::protocol::{Device, Prefetched, SwapWrites};
 
     fn setting() -> SettingState {
         let over = vec![Overruled { engine: "smartstorage".into(), value: "bfq".into() }];
@@ -231,12 +222,7 @@ mod tests {
             reason: Reason::rule("launch").word("group", "app-x-1.scope"),
             over,
         };
-        SettingState {
-            resolved,
-            original: Some("none".into()),
-            since_unix_ms: 60_000,
-            outcome: Some(Outcome::Unchanged),
-        }
+        SettingState { resolved, original: Some("none".into()), since_unix_ms: 60_000, outcome: Outcome::Unchanged }
     }
 
     #[test]
@@ -254,11 +240,11 @@ mod tests {
             "  before brisk it was none",
         ];
         assert_eq!(rest, expected);
-        let refused = SettingState { outcome: Some(Outcome::Refused { why: "no such scheduler".into() }), ..setting() };
+        let refused = SettingState { outcome: Outcome::Refused { why: "no such scheduler".into() }, ..setting() };
         let refused = setting_lines(&refused, 0);
         assert!(plain(&refused).ends_with("  not in force: refused: no such scheduler\n"));
         assert!(refused.contains(&bad("refused: no such scheduler")), "{refused:?}");
-        let mut dropped = SettingState { outcome: Some(Outcome::Dropped), ..setting() };
+        let mut dropped = SettingState { outcome: Outcome::Dropped, ..setting() };
         dropped.resolved.rule = Rule::TunableWithoutScheduler;
         assert!(setting_lines(&dropped, 0).contains("  tunable without scheduler: another scheduler is in force"));
     }
@@ -270,7 +256,7 @@ mod tests {
             at_unix_ms: 3_600_000,
             devices: vec![Device { name: "sda".into(), model: "KLU".into(), kind: "ufs".into() }],
             settings: vec![setting()],
-            memory_programs: vec![brisk_daemon::killers::MemoryProgram {
+            memory_programs: vec![brisk_api::MemoryProgram {
                 name: "earlyoom".into(),
                 pid: 7,
                 ends_apps: true,
@@ -303,7 +289,7 @@ mod tests {
 
     #[test]
     fn disks_that_are_left_alone_are_named_with_the_reason() {
-        let left = |name: &str, why| LeftAlone::from(&brisk_daemon::devices::LeftAlone { name: name.to_owned(), why });
+        let left = |name: &str, why| LeftAlone::new(name.to_owned(), why);
         let shown = |left_alone: Vec<LeftAlone>| plain(&text(&Status { left_alone, ..Status::default() }));
         let several = shown(vec![left("sda", Why::NotUsed), left("sdb", Why::Rotating), left("sdc", Why::NotUsed)]);
         let expected = "device     none\n\

@@ -4,12 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use brisk_api::dirs;
 use brisk_command::output::replace;
 use brisk_command::session::Session;
 use brisk_command::terminal::remark;
 use brisk_core::device::Device;
 use brisk_daemon::config::Devices;
-use brisk_daemon::{devices, dirs, profiles};
+use brisk_daemon::{devices, profiles};
 use brisk_results::Header;
 use brisk_smartio::{Profile, shipped};
 

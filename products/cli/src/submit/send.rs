@@ -29,7 +29,7 @@ pub(super) struct Server {
 
 /// What came of one request.
 #[derive(Debug)]
-enum Outcome {
+enum ServerReply {
     Done(StatusCode),
     /// Not now: why, and how long the server wants to be left alone.
     Later(String, Option<Duration>),
@@ -79,15 +79,15 @@ impl Server {
         let mut pause = FIRST_PAUSE;
         for attempt in 1..=ATTEMPTS {
             match outcome(request()) {
-                Outcome::Done(status) => return Ok(status),
-                Outcome::Never(why) => bail!("{} {why}", self.url),
-                Outcome::Later(why, _) if attempt == ATTEMPTS => {
+                ServerReply::Done(status) => return Ok(status),
+                ServerReply::Never(why) => bail!("{} {why}", self.url),
+                ServerReply::Later(why, _) if attempt == ATTEMPTS => {
                     bail!(
                         "{} did not take it in {ATTEMPTS} attempts: {why}; try later, the result is the same",
                         self.url
                     )
                 }
-                Outcome::Later(why, wanted) => {
+                ServerReply::Later(why, wanted) => {
                     let wait = wanted.unwrap_or(pause).min(PAUSE_MAX);
                     remark(&format!("{why}; next attempt in {:.1} s", wait.as_secs_f64()));
                     std::thread::sleep(wait);
@@ -122,24 +122,24 @@ fn tls() -> anyhow::Result<TlsConfig> {
     Ok(config.build())
 }
 
-fn outcome(answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Outcome {
+fn outcome(answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> ServerReply {
     let mut response = match answer {
         Ok(response) => response,
-        Err(error) if is_final(&error) => return Outcome::Never(format!("cannot be sent to: {error}")),
-        Err(error) => return Outcome::Later(error.to_string(), None),
+        Err(error) if is_final(&error) => return ServerReply::Never(format!("cannot be sent to: {error}")),
+        Err(error) => return ServerReply::Later(error.to_string(), None),
     };
     let status = response.status();
     if status.is_success() {
-        return Outcome::Done(status);
+        return ServerReply::Done(status);
     }
     let after = response.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
     let text = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string().context("unreadable");
     let why = text.ok().as_deref().and_then(error_of).unwrap_or_default();
     let why = format!("{status} {why}").trim().to_owned();
     if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() {
-        Outcome::Later(why, after.map(Duration::from_secs))
+        ServerReply::Later(why, after.map(Duration::from_secs))
     } else {
-        Outcome::Never(format!("refused: {why}"))
+        ServerReply::Never(format!("refused: {why}"))
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Facts {
     /// Areas in use.
     pub(crate) areas: Vec<Swap>,
     /// Where it may be: one that the user named, or several.
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<AreaLocation>,
     pub(crate) has_zram: bool,
     /// What was swapped out since the start of the machine.
     pub(crate) swapped_out_bytes: u64,
@@ -32,7 +32,7 @@ pub(crate) struct Facts {
 
 /// Where the area is to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum AreaLocation {
     File {
         path: PathBuf,
         exists: bool,
@@ -68,7 +68,7 @@ impl Facts {
         let up = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
         let page_bytes = rustix::param::page_size() as u64;
         let places = match path {
-            Some(path) => vec![Place::of(sense, path)?],
+            Some(path) => vec![AreaLocation::of(sense, path)?],
             None => default_places(sense)?,
         };
         Ok(Self {
@@ -85,7 +85,9 @@ impl Facts {
     /// Size of the area of a plan.
     pub(crate) fn size_bytes(&self, plan: &SwapPlan) -> u64 {
         match (&plan.area, self.places.first()) {
-            (FlashArea::File { size_bytes, .. }, _) | (_, Some(Place::Partition { size_bytes, .. })) => *size_bytes,
+            (FlashArea::File { size_bytes, .. }, _) | (_, Some(AreaLocation::Partition { size_bytes, .. })) => {
+                *size_bytes
+            }
             _ => 0,
         }
     }
@@ -93,7 +95,7 @@ impl Facts {
     /// What of a plan's partition is lost.
     pub(crate) fn lost(&self, plan: &SwapPlan) -> Option<String> {
         match (&plan.area, self.places.first()) {
-            (FlashArea::Partition { .. }, Some(Place::Partition { content, .. })) => content.words(),
+            (FlashArea::Partition { .. }, Some(AreaLocation::Partition { content, .. })) => content.words(),
             _ => None,
         }
     }
@@ -106,11 +108,11 @@ impl Facts {
 }
 
 /// Where a file can be made that can hold swap.
-fn default_places(sense: &Sense) -> anyhow::Result<Vec<Place>> {
+fn default_places(sense: &Sense) -> anyhow::Result<Vec<AreaLocation>> {
     let mut usable = Vec::new();
     let mut others = Vec::new();
     for path in FILES {
-        match Place::of(sense, Path::new(path)).and_then(|place| place.check().map(|()| place)) {
+        match AreaLocation::of(sense, Path::new(path)).and_then(|place| place.check().map(|()| place)) {
             Ok(place) => usable.push(place),
             Err(why) => others.push(format!("{path}: {why:#}")),
         }
@@ -121,7 +123,7 @@ fn default_places(sense: &Sense) -> anyhow::Result<Vec<Place>> {
     Ok(usable)
 }
 
-impl Place {
+impl AreaLocation {
     fn of(sense: &Sense, path: &Path) -> anyhow::Result<Self> {
         use std::os::unix::fs::FileTypeExt as _;
         let named = path;
@@ -247,7 +249,7 @@ pub(crate) mod tests {
             is_root: true,
             memory_bytes: 2 << 30,
             areas: Vec::new(),
-            places: vec![Place::File {
+            places: vec![AreaLocation::File {
                 path: "/data/swapfile".into(),
                 exists: false,
                 fs_type: "f2fs".to_owned(),
@@ -265,7 +267,9 @@ pub(crate) mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let read = |path: &Path| Facts::read(&Sense::default(), Some(path));
         let facts = read(&dir.path().join("swap")).expect("readable");
-        let [Place::File { exists, fs_type, fs_bytes, free_bytes, .. }] = &facts.places[..] else { panic!("a file") };
+        let [AreaLocation::File { exists, fs_type, fs_bytes, free_bytes, .. }] = &facts.places[..] else {
+            panic!("a file")
+        };
         assert!(!exists && !fs_type.is_empty() && fs_bytes >= free_bytes && facts.memory_bytes > 0);
         for (path, expected) in [
             (dir.path().join("gone/swap"), "make it first"),

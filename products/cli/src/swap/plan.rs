@@ -5,7 +5,7 @@ use brisk_act::{FlashArea, SwapPlan};
 use brisk_core::units::format_bytes;
 use brisk_sense::Swap;
 
-use super::facts::{Content, Facts, Place};
+use super::facts::{AreaLocation, Content, Facts};
 
 /// Multiple of the memory that the area on flash has. Eight apps of a phone with 600 MB need 1.3 to 1.5 GB, and an area
 /// that is more than half full gives pages new slots at each swap-out, apart from each other (measured on an emulated
@@ -68,9 +68,9 @@ fn area(facts: &Facts, wishes: &Wishes) -> anyhow::Result<FlashArea> {
     best
 }
 
-fn area_at(place: &Place, facts: &Facts, wishes: &Wishes) -> anyhow::Result<FlashArea> {
+fn area_at(place: &AreaLocation, facts: &Facts, wishes: &Wishes) -> anyhow::Result<FlashArea> {
     Ok(match place {
-        Place::File { path, exists, fs_type, fs_bytes, free_bytes } => {
+        AreaLocation::File { path, exists, fs_type, fs_bytes, free_bytes } => {
             if *exists {
                 bail!("{} exists already and is left as it is: name another file, or remove it", path.display());
             }
@@ -85,7 +85,7 @@ fn area_at(place: &Place, facts: &Facts, wishes: &Wishes) -> anyhow::Result<Flas
             let room_bytes = free_bytes.saturating_sub(reserve_bytes);
             FlashArea::File { path: path.clone(), size_bytes: size_bytes(facts, wishes, room_bytes)? }
         }
-        Place::Partition { path, size_bytes, used_by, content } => {
+        AreaLocation::Partition { path, size_bytes, used_by, content } => {
             if let Some(by) = used_by {
                 bail!(
                     "{} is in use ({by}) and is left as it is: name another partition, or free it first",
@@ -187,17 +187,17 @@ mod tests {
 
     const GIB: u64 = 1 << 30;
 
-    fn file(fs_type: &str, free_bytes: u64) -> Place {
+    fn file(fs_type: &str, free_bytes: u64) -> AreaLocation {
         let path = PathBuf::from("/data/swapfile");
-        Place::File { path, exists: false, fs_type: fs_type.to_owned(), fs_bytes: 16 * GIB, free_bytes }
+        AreaLocation::File { path, exists: false, fs_type: fs_type.to_owned(), fs_bytes: 16 * GIB, free_bytes }
     }
 
-    fn partition(used_by: Option<&str>, content: Content) -> Place {
+    fn partition(used_by: Option<&str>, content: Content) -> AreaLocation {
         let path = PathBuf::from("/dev/disk/by-id/mmc-x-part7");
-        Place::Partition { path, size_bytes: GIB, used_by: used_by.map(str::to_owned), content }
+        AreaLocation::Partition { path, size_bytes: GIB, used_by: used_by.map(str::to_owned), content }
     }
 
-    fn at(place: Place) -> Facts {
+    fn at(place: AreaLocation) -> Facts {
         Facts { places: vec![place], ..phone() }
     }
 
@@ -240,8 +240,8 @@ mod tests {
     #[test]
     fn of_several_places_the_first_with_room_is_taken() {
         let named = |name: &str, free_bytes| match file("ext4", free_bytes) {
-            Place::File { exists, fs_type, fs_bytes, free_bytes, .. } => {
-                Place::File { path: name.into(), exists, fs_type, fs_bytes, free_bytes }
+            AreaLocation::File { exists, fs_type, fs_bytes, free_bytes, .. } => {
+                AreaLocation::File { path: name.into(), exists, fs_type, fs_bytes, free_bytes }
             }
             other => other,
         };
@@ -260,16 +260,16 @@ mod tests {
         let named = |size_bytes| Wishes { size_bytes: Some(size_bytes), ..Wishes::default() };
         let zram_of = |zram_bytes| Wishes { zram_bytes: Some(zram_bytes), ..Wishes::default() };
         let exists = match file("ext4", GIB) {
-            Place::File { path, fs_type, fs_bytes, free_bytes, .. } => {
-                Place::File { path, exists: true, fs_type, fs_bytes, free_bytes }
+            AreaLocation::File { path, fs_type, fs_bytes, free_bytes, .. } => {
+                AreaLocation::File { path, exists: true, fs_type, fs_bytes, free_bytes }
             }
             other => other,
         };
         let free = || partition(None, Content::Nothing);
         let destroyed = || Wishes { destroy_data: true, ..Wishes::default() };
         let small = match free() {
-            Place::Partition { path, used_by, content, .. } => {
-                Place::Partition { path, size_bytes: 64 << 10, used_by, content }
+            AreaLocation::Partition { path, used_by, content, .. } => {
+                AreaLocation::Partition { path, size_bytes: 64 << 10, used_by, content }
             }
             other => other,
         };

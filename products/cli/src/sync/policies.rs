@@ -10,13 +10,13 @@ use brisk_sync::policy::{Homes, Policy, RulesError};
 const DIRS: [&str; 2] = ["/etc/brisk/sync", "/usr/share/brisk/sync"];
 
 /// A policy, and its file where it has one.
-pub(super) struct Found {
+pub(super) struct PolicyFile {
     pub(super) file: Option<PathBuf>,
     pub(super) policy: Policy,
 }
 
 /// The policy of an app; without a file the default one.
-pub(super) fn policy_of(app: &str) -> anyhow::Result<Found> {
+pub(super) fn policy_of(app: &str) -> anyhow::Result<PolicyFile> {
     check_id(app)?;
     for dir in DIRS {
         let file = Path::new(dir).join(format!("{app}.toml"));
@@ -24,7 +24,7 @@ pub(super) fn policy_of(app: &str) -> anyhow::Result<Found> {
             return read(&file);
         }
     }
-    Ok(Found { file: None, policy: Policy::default() })
+    Ok(PolicyFile { file: None, policy: Policy::default() })
 }
 
 /// Refuses ids that are no name of a file.
@@ -37,7 +37,7 @@ pub(super) fn check_id(app: &str) -> anyhow::Result<()> {
 }
 
 /// Reads a policy that no other user can change.
-pub(super) fn read(file: &Path) -> anyhow::Result<Found> {
+pub(super) fn read(file: &Path) -> anyhow::Result<PolicyFile> {
     let text = brisk_files::read_text(file, brisk_files::TEXT_BYTES_MAX)?;
     let about = file.metadata().with_context(|| format!("cannot read the policy {}", file.display()))?;
     let own = rustix::process::geteuid().as_raw();
@@ -48,7 +48,7 @@ pub(super) fn read(file: &Path) -> anyhow::Result<Found> {
         );
     }
     let policy = Policy::parse(&text).with_context(|| format!("the policy {}", file.display()))?;
-    Ok(Found { file: Some(file.to_owned()), policy })
+    Ok(PolicyFile { file: Some(file.to_owned()), policy })
 }
 
 /// The directories of this user, without symbolic links.

@@ -10,6 +10,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use brisk_api::LeftAlone;
+use brisk_api::dirs::CONFIG;
 use brisk_bench::Error;
 use brisk_bench::study::Common;
 use brisk_bench::study::frontier::{self, Comparison, Given, Verdict};
@@ -17,14 +19,14 @@ use brisk_command::json::Document;
 use brisk_command::session::Session;
 use brisk_command::terminal::remark;
 use brisk_core::device::Device;
-use brisk_daemon::config::{Config, PATH};
-use brisk_daemon::devices::{Disks, LeftAlone};
+use brisk_daemon::config::Config;
+use brisk_daemon::devices::Disks;
 use brisk_sense::Sense;
 use serde::Serialize;
 use serde_json::json;
 
 use super::fleet::{Evidence, Fleet, FleetProfile, Here, Key, signer};
-use super::{Args, Part, Stillness, place_on};
+use super::{Args, Measurement, Stillness, place_on};
 use crate::{study, submit};
 
 /// Larger files are no settings: a profile takes about 600 bytes.
@@ -39,7 +41,7 @@ const BLOCK_BYTES: u64 = 4096;
 /// What came of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Outcome {
+enum FleetVerdict {
     /// The file has no settings for it.
     NoProfile,
     /// Its own settings were measured here before, and stay.
@@ -59,7 +61,7 @@ enum Outcome {
 struct Tuned {
     device: String,
     model: String,
-    outcome: Outcome,
+    outcome: FleetVerdict,
     /// Why, where the outcome does not say it.
     why: Option<String>,
     /// The settings of the fleet.
@@ -75,7 +77,7 @@ struct Tuned {
 impl Tuned {
     /// Notes that a signal ended it.
     fn stop(&mut self) {
-        self.outcome = Outcome::Failed;
+        self.outcome = FleetVerdict::Failed;
         self.why = Some("stopped".to_owned());
     }
 }
@@ -100,7 +102,7 @@ struct Signed {
 
 /// Runs it.
 pub(super) fn run(args: &Args, file: &Path) -> anyhow::Result<ExitCode> {
-    let path = args.config.as_deref().unwrap_or(Path::new(PATH));
+    let path = args.config.as_deref().unwrap_or(Path::new(CONFIG));
     let config = Config::load(path, args.config.is_none())?.0;
     let signed = read(file, args.key.as_deref(), &config.fleet.keys)?;
     let sense = Sense::default();
@@ -112,10 +114,10 @@ pub(super) fn run(args: &Args, file: &Path) -> anyhow::Result<ExitCode> {
     refuse_without_profile(&all, &left_alone, file, args)?;
     let mut code = ExitCode::SUCCESS;
     if args.check {
-        if all.iter().any(|one| one.outcome == Outcome::ToCompare) {
+        if all.iter().any(|one| one.outcome == FleetVerdict::ToCompare) {
             code = ExitCode::from(1);
         }
-    } else if all.iter().any(|one| one.outcome == Outcome::ToCompare) {
+    } else if all.iter().any(|one| one.outcome == FleetVerdict::ToCompare) {
         code = measure(&mut all, &signed, &config, args)?;
     }
     let from = json!({ "file": file, "key": signed.key, "made": signed.fleet.made, "emulated": signed.fleet.emulated });
@@ -166,7 +168,7 @@ fn planned(sense: &Sense, device: &Device, fleet: &Fleet, config: &Config, args:
     let mut tuned = Tuned {
         device: device.name.clone(),
         model: device.model.clone(),
-        outcome: Outcome::NoProfile,
+        outcome: FleetVerdict::NoProfile,
         why: None,
         fleet: None,
         measured: None,
@@ -197,10 +199,10 @@ fn planned(sense: &Sense, device: &Device, fleet: &Fleet, config: &Config, args:
     // A damaged file is no measurement: what is found now replaces it, or says why it cannot.
     let kept = study::kept(&args.profiles, &device.model).ok().flatten();
     if kept.is_some_and(|kept| kept.evidence.is_some()) && !args.again {
-        tuned.outcome = Outcome::Present;
+        tuned.outcome = FleetVerdict::Present;
         return Ok(tuned);
     }
-    tuned.outcome = Outcome::ToCompare;
+    tuned.outcome = FleetVerdict::ToCompare;
     match place_on(sense, &device.name)? {
         Ok(place) => tuned.place = Some(place),
         Err(why) => tuned.why = Some(format!("cannot be measured: {why}")),
@@ -219,7 +221,7 @@ fn here(sense: &Sense, device: &Device) -> anyhow::Result<Here> {
 
 /// Ends where the file has nothing for a device that was named, or for none at all.
 fn refuse_without_profile(all: &[Tuned], left_alone: &[LeftAlone], file: &Path, args: &Args) -> anyhow::Result<()> {
-    let without: Vec<&Tuned> = all.iter().filter(|one| one.outcome == Outcome::NoProfile).collect();
+    let without: Vec<&Tuned> = all.iter().filter(|one| one.outcome == FleetVerdict::NoProfile).collect();
     if without.is_empty() && !all.is_empty() || args.devices.is_empty() && without.len() < all.len() {
         return Ok(());
     }
@@ -236,9 +238,9 @@ fn measure(all: &mut [Tuned], signed: &Signed, config: &Config, args: &Args) -> 
     let session = Session::begin()?;
     let _still = Stillness::begin(&args.socket)?;
     let mut code = ExitCode::SUCCESS;
-    for one in all.iter_mut().filter(|one| one.outcome == Outcome::ToCompare) {
+    for one in all.iter_mut().filter(|one| one.outcome == FleetVerdict::ToCompare) {
         let (Some(given), Some(place)) = (one.given.clone(), one.place.clone()) else {
-            one.outcome = Outcome::Failed;
+            one.outcome = FleetVerdict::Failed;
             code = ExitCode::from(1);
             continue;
         };
@@ -266,18 +268,21 @@ fn measure(all: &mut [Tuned], signed: &Signed, config: &Config, args: &Args) -> 
                 signed.key.display()
             );
             study::keep_settings(&report, &session, &args.profiles, &origin)?;
-            one.outcome = Outcome::Kept;
+            one.outcome = FleetVerdict::Kept;
             continue;
         }
         one.why = Some(reason(comparison.verdict).to_owned());
-        remark(&format!("{}: {}; {}", one.device, reason(comparison.verdict), Part::Frontier.of()));
-        let status =
-            Part::Frontier.command(&place, args)?.stdout(Stdio::null()).status().context("cannot start brisk")?;
+        remark(&format!("{}: {}; {}", one.device, reason(comparison.verdict), Measurement::Frontier.of()));
+        let status = Measurement::Frontier
+            .command(&place, args)?
+            .stdout(Stdio::null())
+            .status()
+            .context("cannot start brisk")?;
         if session.stop_flag().load(Ordering::Relaxed) {
             one.stop();
             return Ok(session.was_stopped());
         }
-        one.outcome = if status.success() { Outcome::Searched } else { Outcome::Failed };
+        one.outcome = if status.success() { FleetVerdict::Searched } else { FleetVerdict::Failed };
         if !status.success() {
             code = ExitCode::from(1);
         }
@@ -339,20 +344,20 @@ fn words(one: &Tuned) -> String {
     let measured = one.measured.as_ref().map_or_else(String::new, measured_words);
     let expected = one.fleet.as_ref().map_or_else(String::new, |fleet| expected_words(&fleet.evidence));
     match one.outcome {
-        Outcome::NoProfile => why.to_owned(),
-        Outcome::Present => "settings found here before stay; --again compares those of the fleet".to_owned(),
-        Outcome::ToCompare if one.place.is_none() => why.to_owned(),
-        Outcome::ToCompare => format!("would be compared here; {expected}"),
-        Outcome::Kept => format!("the settings of the fleet are kept: {measured}; {expected}"),
-        Outcome::Searched => {
+        FleetVerdict::NoProfile => why.to_owned(),
+        FleetVerdict::Present => "settings found here before stay; --again compares those of the fleet".to_owned(),
+        FleetVerdict::ToCompare if one.place.is_none() => why.to_owned(),
+        FleetVerdict::ToCompare => format!("would be compared here; {expected}"),
+        FleetVerdict::Kept => format!("the settings of the fleet are kept: {measured}; {expected}"),
+        FleetVerdict::Searched => {
             format!(
                 "the settings of the fleet are not kept: {why} ({measured}; {expected}). An ordinary search followed"
             )
         }
-        Outcome::Failed if one.measured.is_some() => {
+        FleetVerdict::Failed if one.measured.is_some() => {
             format!("the settings of the fleet are not kept: {why} ({measured}), and the ordinary search did not end")
         }
-        Outcome::Failed => why.to_owned(),
+        FleetVerdict::Failed => why.to_owned(),
     }
 }
 

@@ -94,8 +94,8 @@ fn where_no_disk_is_managed_each_has_its_reason() {
         args: Args,
     }
     let args = <Line as clap::Parser>::parse_from(["tune", "--check"]).args;
-    let left_alone = |name: &str, why| LeftAlone { name: name.to_owned(), why };
-    let left = [left_alone("sda", devices::Why::Rotating), left_alone("mmcblk1", devices::Why::Missing)];
+    let left_alone = |name: &str, why| LeftAlone::new(name.to_owned(), why);
+    let left = [left_alone("sda", brisk_api::Why::Rotating), left_alone("mmcblk1", brisk_api::Why::Missing)];
     let said = summary(&[], &left, &args);
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines[0], "no device: briskd manages none here");
@@ -110,8 +110,7 @@ fn the_daemon_continues_also_after_a_measurement_that_outlives_its_connection() 
     use std::io::{BufRead as _, BufReader, Write as _};
 
     let dir = tempfile::tempdir().expect("a directory");
-    let listener =
-        std::os::unix::net::UnixListener::bind(dir.path().join(brisk_daemon::control::SOCKET)).expect("bound");
+    let listener = std::os::unix::net::UnixListener::bind(dir.path().join(brisk_api::SOCKET)).expect("bound");
     // A daemon that closes each connection after one answer, as it does with silent ones.
     let daemon = std::thread::spawn(move || {
         ["Reset", "Reload"].map(|method| {
@@ -125,6 +124,6 @@ fn the_daemon_continues_also_after_a_measurement_that_outlives_its_connection() 
     let socket = Socket::of(dir.path().to_owned());
     drop(Stillness::begin(&socket).expect("suspended"));
     // Where there was no second call, the daemon takes this one, and says so.
-    let _ends = std::os::unix::net::UnixStream::connect(dir.path().join(brisk_daemon::control::SOCKET));
+    let _ends = std::os::unix::net::UnixStream::connect(dir.path().join(brisk_api::SOCKET));
     assert_eq!(daemon.join().expect("it ends"), [true, true]);
 }

@@ -20,7 +20,7 @@ use brisk_sense::{Hierarchies, OomdPreference, Sense};
 
 use super::branches::{self, Process};
 use super::preference::Preferences;
-use super::{Apps, Known, id_of};
+use super::{Apps, TrackedGroup, id_of};
 use crate::config::Services;
 
 /// How long what was read counts as fresh.
@@ -31,14 +31,14 @@ const SCORE_NS: u64 = 60_000_000_000;
 
 /// Where a process is: its control group of version 2, and the directory of its session in /proc.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct ProcessGroups {
     /// The group.
     pub group: Option<PathBuf>,
     /// The session.
     pub session: Option<PathBuf>,
 }
 
-impl Place {
+impl ProcessGroups {
     /// Where a process or thread is; empty when it has ended.
     #[must_use]
     pub fn of(sense: &Sense, hierarchies: &Hierarchies, pid: u32) -> Self {
@@ -54,25 +54,25 @@ impl Place {
 
 /// What the machine says of all apps together. `None`: it does not tell.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct SoundAndLocks {
     /// Threads through whose streams sound goes.
-    pub sound: Option<Vec<Place>>,
+    pub sound: Option<Vec<ProcessGroups>>,
     /// Sound may go where no sound card shows it.
     pub sound_elsewhere: bool,
     /// Processes that hold an inhibitor lock for their work.
-    pub locks: Option<Vec<Place>>,
+    pub locks: Option<Vec<ProcessGroups>>,
 }
 
-impl Seen {
+impl SoundAndLocks {
     /// Reads it; what cannot be read is unknown.
     #[must_use]
     pub fn read(sense: &Sense, hierarchies: &Hierarchies) -> Self {
-        let place = |pid: u32| Place::of(sense, hierarchies, pid);
+        let place = |pid: u32| ProcessGroups::of(sense, hierarchies, pid);
         let locks = sense.inhibitors().ok().flatten();
         let of_work = locks.map(|locks| {
             // A lock without a process is one of unknown place.
             let holders = locks.into_iter().filter(|lock| lock.is_of_work());
-            holders.map(|lock| lock.pid.map_or_else(Place::default, place)).collect()
+            holders.map(|lock| lock.pid.map_or_else(ProcessGroups::default, place)).collect()
         });
         Self {
             sound: sense.sound_owners().ok().flatten().map(|owners| owners.into_iter().map(place).collect()),
@@ -125,23 +125,24 @@ impl Apps {
     pub fn observe(
         &mut self,
         at_ns: u64,
-        seen: &Seen,
+        seen: &SoundAndLocks,
         services: &Services,
         of_group: impl Fn(&Path, bool, bool) -> OfGroup,
     ) -> Vec<Event> {
         (self.has_activities, self.observed_ns) = (true, Some(at_ns));
         // A server that a desktop starts like an app works for others all the same.
-        let is_server = |known: &Known| services.class_of(&id_of(known)) == Some(Tolerance::System);
-        let is_of_an_app =
-            |place: &Place| self.known.values().any(|known| known.is_app() && known.holds(place) && !is_server(known));
-        let is_for_others = |places: &Option<Vec<Place>>| {
+        let is_server = |known: &TrackedGroup| services.class_of(&id_of(known)) == Some(Tolerance::System);
+        let is_of_an_app = |place: &ProcessGroups| {
+            self.known.values().any(|known| known.is_app() && known.holds(place) && !is_server(known))
+        };
+        let is_for_others = |places: &Option<Vec<ProcessGroups>>| {
             places.as_ref().is_some_and(|places| places.iter().any(|place| !is_of_an_app(place)))
         };
         let sound_of_others = seen.sound_elsewhere || is_for_others(&seen.sound);
         let locks_of_others = is_for_others(&seen.locks);
         let mut events = Vec::new();
         for known in self.known.values_mut().filter(|known| known.is_app() && !known.is_told) {
-            let does = |places: &Option<Vec<Place>>, of_others: bool| match places {
+            let does = |places: &Option<Vec<ProcessGroups>>, of_others: bool| match places {
                 None => None,
                 Some(places) if places.iter().any(|place| known.holds(place)) => Some(true),
                 Some(_) => (!of_others).then_some(false),
@@ -184,9 +185,9 @@ impl Apps {
     }
 }
 
-impl Known {
+impl TrackedGroup {
     /// Whether a process of this place is of the app.
-    pub(super) fn holds(&self, place: &Place) -> bool {
+    pub(super) fn holds(&self, place: &ProcessGroups) -> bool {
         match &self.session {
             Some(_) => place.session.as_ref() == Some(&self.group.dir),
             None => place.group.as_ref().is_some_and(|group| group.starts_with(&self.group.dir)),
@@ -241,22 +242,22 @@ mod tests {
         Group { dir: dir.into(), name: dir.rsplit('/').next().expect("a name").to_owned() }
     }
 
-    fn at(dir: &str) -> Place {
-        Place { group: Some(dir.into()), session: None }
+    fn at(dir: &str) -> ProcessGroups {
+        ProcessGroups { group: Some(dir.into()), session: None }
     }
 
-    fn observed(apps: &mut Apps, seen: &Seen) -> Vec<App> {
+    fn observed(apps: &mut Apps, seen: &SoundAndLocks) -> Vec<App> {
         apps.observe(0, seen, &Services::default(), |_, _, _| OfGroup::default());
         apps.list(&BTreeMap::new(), &Services::default())
     }
 
     /// Whether a player, an editor and a service are known to do what `places` do.
-    fn audible(places: Option<Vec<Place>>, elsewhere: bool) -> [Option<bool>; 3] {
+    fn audible(places: Option<Vec<ProcessGroups>>, elsewhere: bool) -> [Option<bool>; 3] {
         let mut apps = Apps::default();
         apps.was_there(group("/c/app-editor-1.scope"));
         apps.was_there(group("/c/app-player-1.scope"));
         apps.was_there(group("/c/system.slice/cron.service"));
-        let seen = Seen { sound: places, sound_elsewhere: elsewhere, locks: None };
+        let seen = SoundAndLocks { sound: places, sound_elsewhere: elsewhere, locks: None };
         let listed = observed(&mut apps, &seen);
         [0, 1, 2].map(|place| listed[place].activity.audible)
     }
@@ -277,15 +278,15 @@ mod tests {
         assert_eq!(audible(Some(vec![server.clone()]), false), [None, None, None]);
         assert_eq!(audible(Some(vec![server, player]), false), [None, Some(true), None]);
         // One that has ended meanwhile, or is of another namespace.
-        assert_eq!(audible(Some(vec![Place::default()]), false), [None, None, None]);
+        assert_eq!(audible(Some(vec![ProcessGroups::default()]), false), [None, None, None]);
         // A server that is a session of its own, like an app.
         let mut apps = Apps::default();
         let session =
             |id, program: &str| brisk_sense::ProcessSession { id, program: program.to_owned(), of_user: true };
         apps.session_was_there(session(40, "pulseaudio"));
         apps.session_was_there(session(41, "mpv"));
-        let plays = Place { group: Some("/c".into()), session: Some("/proc/40".into()) };
-        let listed = observed(&mut apps, &Seen { sound: Some(vec![plays]), ..Seen::default() });
+        let plays = ProcessGroups { group: Some("/c".into()), session: Some("/proc/40".into()) };
+        let listed = observed(&mut apps, &SoundAndLocks { sound: Some(vec![plays]), ..SoundAndLocks::default() });
         assert_eq!(listed.iter().find(|app| app.id == "mpv").expect("listed").activity.audible, None);
     }
 
@@ -294,8 +295,8 @@ mod tests {
         let mut apps = Apps::default();
         apps.was_there(group("/c/app-editor-1.scope"));
         apps.was_there(group("/c/app-player-1.scope"));
-        let mut inhibits = |locks: Option<Vec<Place>>| {
-            let seen = Seen { locks, ..Seen::default() };
+        let mut inhibits = |locks: Option<Vec<ProcessGroups>>| {
+            let seen = SoundAndLocks { locks, ..SoundAndLocks::default() };
             let listed = observed(&mut apps, &seen);
             [0, 1].map(|place| listed[place].activity.inhibits)
         };
@@ -317,7 +318,7 @@ mod tests {
                 oom_score_adj: Some(100),
                 ..OfGroup::default()
             };
-            apps.observe(7, &Seen::default(), &Services::default(), of_group)
+            apps.observe(7, &SoundAndLocks::default(), &Services::default(), of_group)
         };
         let killed = Event { at_ns: 7, kind: EventKind::OutOfMemory { group: "app-a-1.scope".to_owned() } };
         // The first count may be of an earlier app.
@@ -347,7 +348,7 @@ mod tests {
             oom_score_adj: Some(100),
             ..OfGroup::default()
         };
-        let seen = Seen { sound: Some(vec![at("/c/app-a-1.scope")]), ..Seen::default() };
+        let seen = SoundAndLocks { sound: Some(vec![at("/c/app-a-1.scope")]), ..SoundAndLocks::default() };
         apps.observe(5, &seen, &Services::default(), of_group);
         let activity = |apps: &Apps| apps.list(&BTreeMap::new(), &Services::default()).remove(0).activity;
         apps.forget_activities(4 + FRESH_NS);
@@ -376,7 +377,7 @@ mod tests {
                 oom_score_adj: is_scored.then_some(adj),
                 ..OfGroup::default()
             };
-            apps.observe(at_ns, &Seen::default(), &Services::default(), of_group);
+            apps.observe(at_ns, &SoundAndLocks::default(), &Services::default(), of_group);
             let listed = apps.list(&BTreeMap::new(), &Services::default());
             [0, 1].map(|place| listed[place].activity.oom_score_adj.expect("read"))
         };
@@ -396,7 +397,7 @@ mod tests {
     fn activities_are_fresh_for_two_seconds() {
         let mut apps = Apps::default();
         assert!(apps.is_observation_due(5));
-        apps.observe(5, &Seen::default(), &Services::default(), |_, _, _| OfGroup::default());
+        apps.observe(5, &SoundAndLocks::default(), &Services::default(), |_, _, _| OfGroup::default());
         assert!(!apps.is_observation_due(4 + FRESH_NS) && apps.is_observation_due(5 + FRESH_NS));
         // A new app is observed at once.
         apps.was_there(group("/c/system.slice/cron.service"));

@@ -8,10 +8,11 @@
 
 use std::path::{Path, PathBuf};
 
+use brisk_api::Target;
 use brisk_core::event::{Event, EventKind};
 use brisk_sense::Group;
 
-use super::{Apps, Known, LAUNCH_NS_MAX, Launch, Place, SAMPLE_NS, id_of};
+use super::{Apps, LAUNCH_NS_MAX, Launch, ProcessGroups, SAMPLE_NS, TrackedGroup, id_of};
 
 /// How long a told foreground goes before one that the system shows.
 const RECENT_NS: u64 = 30_000_000_000;
@@ -22,29 +23,9 @@ const TOLD_DIR: &str = "/told";
 /// Longest id of an app.
 const ID_BYTES_MAX: usize = 256;
 
-/// An app that a caller names.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
-    /// By the name of its control group, or session.
-    Group(String),
-    /// By one of its processes.
-    Pid(u32),
-    /// By its id.
-    Id(String),
-}
-
-impl std::fmt::Display for Target {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Group(name) | Self::Id(name) => f.write_str(name),
-            Self::Pid(pid) => write!(f, "process {pid}"),
-        }
-    }
-}
-
 /// No running app is meant by what a caller named.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unknown;
+pub struct NoSuchApp;
 
 /// The apps that were told to be in front: several where a caller cannot tell them apart, and none for the desktop.
 #[derive(Debug)]
@@ -66,17 +47,17 @@ impl Apps {
     ///
     /// # Errors
     /// When no such app runs.
-    pub fn find(&self, target: &Target, place_of: impl Fn(u32) -> Place) -> Result<Group, Unknown> {
+    pub fn find(&self, target: &Target, place_of: impl Fn(u32) -> ProcessGroups) -> Result<Group, NoSuchApp> {
         let apps = self.known.values().filter(|known| known.is_app());
         let found = match target {
-            Target::Group(name) => apps.filter(|known| known.group.name == *name).max_by_key(Known::front_key),
-            Target::Id(id) => apps.filter(|known| id_of(known) == *id).max_by_key(Known::front_key),
+            Target::Group(name) => apps.filter(|known| known.group.name == *name).max_by_key(TrackedGroup::front_key),
+            Target::Id(id) => apps.filter(|known| id_of(known) == *id).max_by_key(TrackedGroup::front_key),
             Target::Pid(pid) => {
                 let place = place_of(*pid);
-                apps.filter(|known| known.holds(&place)).max_by_key(Known::front_key)
+                apps.filter(|known| known.holds(&place)).max_by_key(TrackedGroup::front_key)
             }
         };
-        found.map(|known| known.group.clone()).ok_or(Unknown)
+        found.map(|known| known.group.clone()).ok_or(NoSuchApp)
     }
 
     /// The app in the group of this name.
@@ -152,10 +133,10 @@ impl Apps {
     ///
     /// # Errors
     /// When that is no id of an app.
-    pub fn tell_launch_of(&mut self, id: &str, at_ns: u64) -> Result<(Group, Vec<Event>), Unknown> {
+    pub fn tell_launch_of(&mut self, id: &str, at_ns: u64) -> Result<(Group, Vec<Event>), NoSuchApp> {
         let is_id = !id.is_empty() && id.len() <= ID_BYTES_MAX && !id.starts_with('.');
         if !is_id || id.contains(|c: char| c.is_control() || c == '/') {
-            return Err(Unknown);
+            return Err(NoSuchApp);
         }
         let group = Group { dir: Path::new(TOLD_DIR).join(id), name: id.to_owned() };
         if self.known.contains_key(&group.dir) {
@@ -169,7 +150,7 @@ impl Apps {
         {
             events.extend(self.tell_launch_end(&oldest, at_ns));
         }
-        self.insert(Known { is_told: true, ..Known::of(group.clone()) });
+        self.insert(TrackedGroup { is_told: true, ..TrackedGroup::of(group.clone()) });
         events.extend(self.tell_launch(&group, at_ns));
         Ok((group, events))
     }
@@ -199,7 +180,7 @@ impl Apps {
     }
 }
 
-impl Known {
+impl TrackedGroup {
     pub(super) fn front_key(self: &&Self) -> (bool, Option<u64>) {
         (self.focused == Some(true), self.activity.front_at_ns)
     }
@@ -218,8 +199,8 @@ mod tests {
         Group { dir: dir.into(), name: dir.rsplit('/').next().expect("a name").to_owned() }
     }
 
-    fn nowhere(_: u32) -> Place {
-        Place::default()
+    fn nowhere(_: u32) -> ProcessGroups {
+        ProcessGroups::default()
     }
 
     fn focused(apps: &Apps) -> Vec<(String, Option<bool>)> {
@@ -287,7 +268,7 @@ mod tests {
         apps.was_there(two.clone());
         apps.was_there(group("/c/system.slice/cron.service"));
         let find = |apps: &Apps, target: Target| {
-            apps.find(&target, |pid| Place {
+            apps.find(&target, |pid| ProcessGroups {
                 group: (pid == 7).then(|| "/c/app-a-2.scope/tab-1".into()),
                 session: None,
             })
@@ -295,7 +276,7 @@ mod tests {
         assert_eq!(find(&apps, Target::Group("app-a-1.scope".to_owned())), Ok(one.clone()));
         assert_eq!(find(&apps, Target::Pid(7)), Ok(two.clone()));
         for unknown in [Target::Pid(8), Target::Group("cron.service".to_owned()), Target::Id("b".to_owned())] {
-            assert_eq!(find(&apps, unknown.clone()), Err(Unknown), "{unknown}");
+            assert_eq!(find(&apps, unknown.clone()), Err(NoSuchApp), "{unknown}");
         }
         // Of two with one id the last in front.
         apps.tell_front(std::slice::from_ref(&one), 1);
@@ -304,7 +285,7 @@ mod tests {
         // Sessions too.
         let mut apps = Apps::default();
         apps.session_was_there(brisk_sense::ProcessSession { id: 40, program: "foot".to_owned(), of_user: true });
-        let place = |_| Place { group: Some("/c".into()), session: Some("/proc/40".into()) };
+        let place = |_| ProcessGroups { group: Some("/c".into()), session: Some("/proc/40".into()) };
         assert_eq!(apps.find(&Target::Pid(41), place).map(|group| group.name), Ok("session-40".to_owned()));
     }
 
@@ -324,7 +305,7 @@ mod tests {
     #[test]
     fn a_told_launch_is_the_launch_of_the_group_that_follows() {
         let mut apps = Apps::default();
-        assert_eq!(apps.find(&Target::Id("org.x.Mail".to_owned()), nowhere), Err(Unknown));
+        assert_eq!(apps.find(&Target::Id("org.x.Mail".to_owned()), nowhere), Err(NoSuchApp));
         let (told, events) = apps.tell_launch_of("org.x.Mail", SECOND_NS).expect("an id");
         assert_eq!(kinds(events), [began("org.x.Mail")]);
         assert_eq!(launching(&apps), ["org.x.Mail"]);
@@ -383,7 +364,7 @@ mod tests {
         assert_eq!(launching(&apps).len(), TOLD_MAX);
         assert_eq!(all[TOLD_MAX..TOLD_MAX + 2], [ended("a0"), began("a8")]);
         for bad in ["", ".", "a/b", "a\nb", &"x".repeat(300)] {
-            assert_eq!(apps.tell_launch_of(bad, 0), Err(Unknown), "{bad:?}");
+            assert_eq!(apps.tell_launch_of(bad, 0), Err(NoSuchApp), "{bad:?}");
         }
     }
 }

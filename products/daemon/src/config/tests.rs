@@ -93,3 +93,21 @@ proptest! {
         let _ = Config::parse(&text).map_err(|complaint| complaint.to_string());
     }
 }
+
+#[test]
+fn a_daemon_with_a_directory_of_its_own_records_there() {
+    let (own, run) = (Path::new("/tmp/own"), Path::new(dirs::RUN));
+    let path =
+        |path: &str, run_dir: &Path, is_named| Record { path: path.into(), max_bytes: 1 }.of(run_dir, is_named).path;
+    let of_service = "/var/lib/brisk/daemon.brisk";
+    assert_eq!(path(of_service, own, false), own.join("daemon.brisk"));
+    assert_eq!(path(of_service, own, true), own.join("daemon.brisk"));
+    // The service's configuration names the service's record.
+    assert_eq!(path("/srv/day.brisk", own, false), own.join("daemon.brisk"));
+    assert_eq!(path("/srv/day.brisk", own, true), Path::new("/srv/day.brisk"));
+    assert_eq!(Record::default().of(run, false).path, Path::new(of_service));
+    assert_eq!(path("/srv/day.brisk", run, false), Path::new("/srv/day.brisk"));
+    assert_eq!(dirs::learned(own), own.join("learned"));
+    assert_eq!(dirs::learned(run), Path::new("/var/lib/brisk/learned"));
+    assert!(Path::new(dirs::PROFILES).starts_with(dirs::STATE));
+}

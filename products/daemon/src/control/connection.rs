@@ -6,10 +6,8 @@ use std::os::unix::net::UnixStream;
 
 use rustix::event::PollFlags;
 
-use super::protocol::{Call, Reply};
+use brisk_api::{CALL_BYTES_MAX, Call, Reply};
 
-/// The longest call.
-pub(super) const CALL_BYTES_MAX: usize = 16 << 10;
 /// Maximum of bytes that wait for a client to read them.
 const OUT_BYTES_MAX: usize = 512 << 10;
 /// How long a client may leave something unread.
@@ -26,7 +24,7 @@ pub struct Peer {
 
 /// The client is gone, or is to go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Gone;
+pub(super) struct Disconnected;
 
 #[derive(Debug)]
 pub(super) struct Connection {
@@ -78,21 +76,21 @@ impl Connection {
     }
 
     /// Takes in what is there, at most a call's length.
-    pub(super) fn receive(&mut self) -> Result<(), Gone> {
+    pub(super) fn receive(&mut self) -> Result<(), Disconnected> {
         let mut buffer = [0; 4096];
         let mut received = false;
         while self.inbox.len() <= CALL_BYTES_MAX {
             match self.stream.read(&mut buffer) {
                 // Calls that it sent before it left are read.
                 Ok(0) if received => break,
-                Ok(0) => return Err(Gone),
+                Ok(0) => return Err(Disconnected),
                 Ok(bytes) => {
                     received = true;
                     self.inbox.extend(&buffer[..bytes]);
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return Err(Gone),
+                Err(_) => return Err(Disconnected),
             }
         }
         Ok(())
@@ -104,34 +102,35 @@ impl Connection {
     }
 
     /// The call that waits.
-    pub(super) fn take_call(&mut self, now_ns: u64) -> Result<Call, Gone> {
-        let end = self.inbox.iter().position(|&byte| byte == 0).filter(|&end| end <= CALL_BYTES_MAX).ok_or(Gone)?;
-        let call = serde_json::from_slice(&self.inbox[..end]).map_err(|_| Gone)?;
+    pub(super) fn take_call(&mut self, now_ns: u64) -> Result<Call, Disconnected> {
+        let end =
+            self.inbox.iter().position(|&byte| byte == 0).filter(|&end| end <= CALL_BYTES_MAX).ok_or(Disconnected)?;
+        let call = serde_json::from_slice(&self.inbox[..end]).map_err(|_| Disconnected)?;
         self.inbox.drain(..=end);
         self.used_ns = now_ns;
         Ok(call)
     }
 
     /// Adds a reply and sends what the client takes.
-    pub(super) fn answer(&mut self, reply: &Reply, now_ns: u64) -> Result<(), Gone> {
-        serde_json::to_writer(&mut self.outbox, reply).map_err(|_| Gone)?;
+    pub(super) fn answer(&mut self, reply: &Reply, now_ns: u64) -> Result<(), Disconnected> {
+        serde_json::to_writer(&mut self.outbox, reply).map_err(|_| Disconnected)?;
         self.outbox.push(0);
         self.send(now_ns)?;
-        if self.outbox.len() - self.sent_bytes > OUT_BYTES_MAX { Err(Gone) } else { Ok(()) }
+        if self.outbox.len() - self.sent_bytes > OUT_BYTES_MAX { Err(Disconnected) } else { Ok(()) }
     }
 
     /// Sends what the client takes.
-    pub(super) fn send(&mut self, now_ns: u64) -> Result<(), Gone> {
+    pub(super) fn send(&mut self, now_ns: u64) -> Result<(), Disconnected> {
         while self.has_unread() {
             match self.stream.write(&self.outbox[self.sent_bytes..]) {
-                Ok(0) => return Err(Gone),
+                Ok(0) => return Err(Disconnected),
                 Ok(bytes) => {
                     self.sent_bytes += bytes;
                     self.used_ns = now_ns;
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return Err(Gone),
+                Err(_) => return Err(Disconnected),
             }
         }
         // A large answer is not kept for ever.

@@ -6,15 +6,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
+use brisk_api::{Method, Reply, understand};
 use brisk_core::token_bucket::TokenBucket;
 use rustix::event::PollFlags;
 use rustix::fs::{Mode, chmod, chown};
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::Gid;
 
-use super::connection::{Connection, Gone, Peer};
-use super::protocol::Reply;
-use super::service::{Ask, understand};
+use super::connection::{Connection, Disconnected, Peer};
 
 /// Clients at once.
 const CLIENTS_MAX: usize = 16;
@@ -42,13 +41,13 @@ pub struct Server {
     polls_listener: bool,
 }
 
-/// What a client asks.
+/// A call of a client.
 #[derive(Debug)]
-pub struct Asked {
+pub struct ClientCall {
     client: usize,
     oneway: bool,
-    /// What.
-    pub ask: Ask,
+    /// What it calls.
+    pub method: Method,
     /// Who.
     pub peer: Peer,
 }
@@ -140,7 +139,7 @@ impl Server {
 
     /// Does what can be done without waiting; `happened` is what poll said of [`Self::interests`], in that order. Gives what
     /// the clients ask, each of which gets one answer.
-    pub fn turn(&mut self, now_ns: u64, happened: &[PollFlags]) -> Vec<Asked> {
+    pub fn turn(&mut self, now_ns: u64, happened: &[PollFlags]) -> Vec<ClientCall> {
         let may_ask = self.budget.next_ns(now_ns).is_none();
         // The first belongs to the listener, which is served in its turn, unless it was polled and no client connects.
         let is_quiet = self.polls_listener && happened.first().is_some_and(|flags| !flags.intersects(PollFlags::IN));
@@ -159,7 +158,7 @@ impl Server {
                 // Who hung up takes no answer any more.
                 let hung_up = flags.intersects(PollFlags::HUP | PollFlags::ERR) && !flags.intersects(PollFlags::IN);
                 let late = connection.deadline_ns().is_some_and(|deadline_ns| now_ns >= deadline_ns);
-                if hung_up || late { Err(Gone) } else { Ok(()) }
+                if hung_up || late { Err(Disconnected) } else { Ok(()) }
             })();
             if outcome.is_err() {
                 *place = None;
@@ -169,10 +168,10 @@ impl Server {
     }
 
     /// Serves the listener and the clients in turn, as far as the budget goes; the first one that is left begins the next time.
-    fn serve(&mut self, now_ns: u64, is_quiet: bool) -> Vec<Asked> {
+    fn serve(&mut self, now_ns: u64, is_quiet: bool) -> Vec<ClientCall> {
         const LISTENER: usize = CLIENTS_MAX;
         const PLACES: usize = CLIENTS_MAX + 1;
-        let mut asked = Vec::new();
+        let mut calls = Vec::new();
         for step in 0..PLACES {
             let place = (self.first + step) % PLACES;
             if self.budget.next_ns(now_ns).is_some() {
@@ -181,24 +180,24 @@ impl Server {
             }
             let served = match place {
                 LISTENER => !is_quiet && self.accept(now_ns),
-                place => self.serve_client(place, now_ns, &mut asked),
+                place => self.serve_client(place, now_ns, &mut calls),
             };
             if served {
                 self.budget.take(now_ns);
             }
         }
-        asked
+        calls
     }
 
     /// Takes the call of one client, if it has one; whether it had.
-    fn serve_client(&mut self, client: usize, now_ns: u64, asked: &mut Vec<Asked>) -> bool {
+    fn serve_client(&mut self, client: usize, now_ns: u64, calls: &mut Vec<ClientCall>) -> bool {
         let Some(connection) = self.connections[client].as_mut().filter(|one| one.wants_something()) else {
             return false;
         };
         let outcome = connection.take_call(now_ns).and_then(|call| {
             let oneway = call.oneway == Some(true);
             match understand(&call) {
-                Ok(ask) => asked.push(Asked { client, oneway, ask, peer: connection.peer }),
+                Ok(method) => calls.push(ClientCall { client, oneway, method, peer: connection.peer }),
                 Err(reply) if !oneway => connection.answer(&reply, now_ns)?,
                 Err(_) => {}
             }
@@ -239,14 +238,14 @@ impl Server {
         peer.uid == 0 || peer.uid == self.own_uid
     }
 
-    /// Answers what was asked.
-    pub fn answer(&mut self, asked: &Asked, reply: &Reply, now_ns: u64) {
-        let Some(place) = self.connections.get_mut(asked.client) else { return };
+    /// Answers a call.
+    pub fn answer(&mut self, call: &ClientCall, reply: &Reply, now_ns: u64) {
+        let Some(place) = self.connections.get_mut(call.client) else { return };
         let Some(connection) = place else { return };
-        if asked.ask == Ask::Monitor && reply.error.is_none() {
+        if call.method == Method::Monitor && reply.error.is_none() {
             connection.monitors = true;
         }
-        if !asked.oneway && connection.answer(reply, now_ns).is_err() {
+        if !call.oneway && connection.answer(reply, now_ns).is_err() {
             *place = None;
         }
     }

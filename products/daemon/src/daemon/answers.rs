@@ -1,5 +1,8 @@
 //! Answers to clients of the control socket.
 
+use brisk_api::{
+    Cost, Device, Fault, Happening, Launches, Method, Record, Reply, Status, reply_with,
+};
 use brisk_core::action::Once;
 use brisk_core::causes::in_one_line;
 use brisk_core::decision::Note;
@@ -13,8 +16,7 @@ use rustix::event::PollFlags;
 use super::Daemon;
 use super::start::group_of;
 use crate::config::Config;
-use crate::control::protocol::{self, Cost, Happening, Reply, Status};
-use crate::control::{Ask, Asked, Fault, reply_with};
+use crate::control::ClientCall;
 use crate::devices;
 use crate::engines::Engines;
 use crate::{learned, profiles, savings};
@@ -24,29 +26,29 @@ impl Daemon {
     pub(super) fn answer_all(&mut self, said: &[PollFlags]) {
         let now_ns = self.moment.now.monotonic_ns;
         let Some(server) = &mut self.server else { return };
-        for asked in server.turn(now_ns, said) {
-            let reply = self.reply(&asked).unwrap_or_else(Reply::from);
+        for call in server.turn(now_ns, said) {
+            let reply = self.reply(&call).unwrap_or_else(Reply::from);
             if let Some(server) = &mut self.server {
-                server.answer(&asked, &reply, now_ns);
+                server.answer(&call, &reply, now_ns);
             }
         }
     }
 
-    fn reply(&mut self, asked: &Asked) -> Result<Reply, Fault> {
-        let may_change = self.server.as_ref().is_some_and(|server| server.may_change(asked.peer));
-        if asked.ask.changes() && !may_change {
+    fn reply(&mut self, call: &ClientCall) -> Result<Reply, Fault> {
+        let may_change = self.server.as_ref().is_some_and(|server| server.may_change(call.peer));
+        if call.method.changes() && !may_change {
             return Err(Fault::NotAllowed(format!(
                 "changing something takes root, and you are user {}",
-                asked.peer.uid
+                call.peer.uid
             )));
         }
-        match &asked.ask {
-            Ask::GetStatus => {
+        match &call.method {
+            Method::GetStatus => {
                 self.observe_apps_when_due();
                 Ok(reply_with(&[("status", &self.status())]))
             }
-            Ask::Explain(None) => Ok(reply_with(&[("settings", &self.settings())])),
-            Ask::Explain(Some(knob)) => {
+            Method::Explain(None) => Ok(reply_with(&[("settings", &self.settings())])),
+            Method::Explain(Some(knob)) => {
                 let mut settings = self.settings();
                 settings.retain(|setting| setting.knob().to_string() == *knob);
                 if settings.is_empty() {
@@ -55,20 +57,20 @@ impl Daemon {
                     Ok(reply_with(&[("settings", &settings)]))
                 }
             }
-            Ask::Monitor => {
+            Method::Monitor => {
                 let begin = self.happening("event", "listens");
                 Ok(Reply { continues: Some(true), ..reply_with(&[("happening", &begin)]) })
             }
-            Ask::Reload(retry) => self.reload(*retry).map(|()| reply_with(&[])).map_err(Fault::BadConfig),
-            Ask::Reset => self.reset(),
-            Ask::SetFront(target) => self.set_front(target.as_ref(), asked.peer),
-            Ask::LaunchBegins(target) => self.launch_begins(target, asked.peer),
-            Ask::LaunchEnds(target) => self.launch_ends(target, asked.peer),
-            Ask::SetIdle(idle) => self.set_idle(*idle),
-            Ask::GetApps => self.survey_memory(),
-            Ask::GetPages(app) => self.survey_pages(app.as_deref()),
-            Ask::GetLaunches(app) => Ok(self.launches(app.as_deref())),
-            Ask::Forget(app) => self.forget(app.as_deref()),
+            Method::Reload(retry) => self.reload(*retry).map(|()| reply_with(&[])).map_err(Fault::BadConfig),
+            Method::Reset => self.reset(),
+            Method::SetFront(target) => self.set_front(target.as_ref(), call.peer),
+            Method::LaunchBegins(target) => self.launch_begins(target, call.peer),
+            Method::LaunchEnds(target) => self.launch_ends(target, call.peer),
+            Method::SetIdle(idle) => self.set_idle(*idle),
+            Method::GetApps => self.survey_memory(),
+            Method::GetPages(app) => self.survey_pages(app.as_deref()),
+            Method::GetLaunches(app) => Ok(self.launches(app.as_deref())),
+            Method::Forget(app) => self.forget(app.as_deref()),
         }
     }
 
@@ -159,7 +161,7 @@ impl Daemon {
         let (state, machine) = (&self.state, &self.machine);
         let rss_bytes = machine.sense.process_stat(std::process::id()).ok().flatten();
         let rss_bytes = rss_bytes.map_or(0, |own| own.resident_pages * rustix::param::page_size() as u64);
-        let record = self.recorder.path().map(|path| protocol::Record {
+        let record = self.recorder.path().map(|path| Record {
             path: path.display().to_string(),
             bytes: self.recorder.bytes(),
             trouble: self.recorder.trouble().map(str::to_owned),
@@ -181,8 +183,8 @@ impl Daemon {
             paused: state.is_paused,
             config_path: self.options.config_path.display().to_string(),
             engines: self.policy.engines.names().into_iter().map(str::to_owned).collect(),
-            devices: machine.devices.iter().map(protocol::Device::from).collect(),
-            left_alone: machine.left_alone.iter().map(protocol::LeftAlone::from).collect(),
+            devices: machine.devices.iter().map(Device::from).collect(),
+            left_alone: machine.left_alone.clone(),
             apps: machine.apps.list(&self.policy.config.apps, &self.policy.config.services),
             settings: self.settings(),
             actions: state.actions.iter().cloned().collect(),
@@ -207,7 +209,7 @@ impl Daemon {
         let active = shown.is_some();
         let mut apps = if let Some(Shown::Launches(apps)) = shown { apps } else { Vec::new() };
         apps.retain(|one| app.is_none_or(|id| one.id == id));
-        reply_with(&[("launches", &protocol::Launches { active, apps })])
+        reply_with(&[("launches", &Launches { active, apps })])
     }
 
     /// Writes a line to the log, and sends it to clients that monitor.

@@ -1,5 +1,8 @@
 //! What engines learn: kept in files at most once a minute and at the end, forgotten on request; and what they make of apps.
 
+use brisk_api::dirs::JOURNAL;
+use brisk_api::resting::part;
+use brisk_api::{Apps, Fault, Reply, reply_with};
 use brisk_core::arbiter::{Resolved, Rule};
 use brisk_core::causes::in_one_line;
 use brisk_core::decision::Observed;
@@ -7,10 +10,7 @@ use brisk_core::event::EventKind;
 use brisk_core::reason::Reason;
 use brisk_core::survey::{MemorySurvey, Shown, Topic};
 
-use super::{Daemon, JOURNAL, timer};
-use crate::attempts::part;
-use crate::control::protocol::{Apps, Reply};
-use crate::control::{Fault, reply_with};
+use super::{Daemon, timer};
 use crate::engines::Engines;
 use crate::learned;
 use crate::returns::Returns;
@@ -96,7 +96,7 @@ impl Daemon {
             over: Vec::new(),
         };
         let undone = undone.into_iter().map(undo).collect();
-        self.apply_edges(undone, Vec::new());
+        self.perform_actions(undone, Vec::new());
         self.policy.engines = engines;
         self.machine.told_utc_offset_s = None;
         self.machine.returns = Returns::default();

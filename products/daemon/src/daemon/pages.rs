@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use brisk_api::resting::part;
+use brisk_api::{Fault, Pages, Reply, reply_with};
 use brisk_core::causes::in_one_line;
 use brisk_core::decision::Observed;
 use brisk_core::event::{Event, EventKind};
@@ -13,10 +15,7 @@ use brisk_sense::{Group, OpenedFiles};
 
 use super::people::processes;
 use super::{Daemon, Machine};
-use crate::attempts::part;
-use crate::control::protocol::{Pages, Reply};
-use crate::control::{Fault, reply_with};
-use crate::returns::Used;
+use crate::returns::StorageUse;
 
 /// Files that apps open while they are launched.
 #[derive(Debug, Default)]
@@ -198,14 +197,14 @@ impl Daemon {
     }
 
     /// What the processes of an app have used of storage so far; with what this process has read, since it reads on behalf of apps.
-    fn used(&self, group: &Group) -> Used {
+    fn used(&self, group: &Group) -> StorageUse {
         let sense = &self.machine.sense;
         let pids = processes(sense, &group.dir);
         let stats: Vec<_> = pids.iter().filter_map(|&pid| sense.process_stat(pid).ok().flatten()).collect();
         let read = |pid: u32| Some((pid, sense.process_io(pid).ok().flatten()?.read_bytes));
         let read_bytes: BTreeMap<u32, u64> = pids.into_iter().filter_map(read).collect();
         let own = (!read_bytes.is_empty()).then(|| read(std::process::id())).flatten();
-        Used {
+        StorageUse {
             major_faults: stats.iter().map(|stat| (stat.pid, stat.major_faults)).collect(),
             read_bytes: read_bytes.into_iter().chain(own).collect(),
             waits: stats.iter().any(|stat| stat.state == 'D'),

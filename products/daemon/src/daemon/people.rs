@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use brisk_api::{Fault, Reply, Target, reply_with};
 use brisk_core::event::EventKind;
 use brisk_sense::{Group, Sense};
 
 use super::{Daemon, Machine};
-use crate::apps::{self, OfGroup, Place, Preferences, Process, Seen, Target};
-use crate::control::protocol::Reply;
-use crate::control::{Fault, Peer, reply_with};
+use crate::apps::{self, OfGroup, Preferences, Process, ProcessGroups, SoundAndLocks};
+use crate::control::Peer;
 
 impl Daemon {
     /// Reads what each app does for its user, unless that was done just now: for an engine that decides by it, or a client that asks.
@@ -22,7 +22,7 @@ impl Daemon {
     fn observe_apps(&mut self) {
         let now_ns = self.moment.now.monotonic_ns;
         let Machine { sense, apps, hierarchies, .. } = &mut self.machine;
-        let seen = Seen::read(sense, hierarchies);
+        let seen = SoundAndLocks::read(sense, hierarchies);
         let of_group = |dir: &Path, is_scored: bool, is_listed: bool| {
             let is_session = apps::is_session(dir);
             let pids = if is_scored { processes(sense, dir) } else { Vec::new() };
@@ -164,7 +164,7 @@ impl Daemon {
 
     fn find(&self, target: &Target) -> Result<Group, Fault> {
         let Machine { sense, apps, hierarchies, .. } = &self.machine;
-        let place = |pid: u32| Place::of(sense, hierarchies, pid);
+        let place = |pid: u32| ProcessGroups::of(sense, hierarchies, pid);
         apps.find(target, place).map_err(|_| Fault::NoSuchApp(target.to_string()))
     }
 

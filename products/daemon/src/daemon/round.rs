@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use brisk_api::render;
+use brisk_api::resting::of_knob;
 use brisk_core::action::{Once, Setting};
 use brisk_core::app::App;
 use brisk_core::arbiter::{Resolution, Resolved};
 use brisk_core::causes::in_one_line;
 use brisk_core::decision::Observed;
 use brisk_core::event::EventKind;
-use brisk_core::knob::Knob;
-use brisk_core::outcome::{Applied, Outcome, Performed};
+use brisk_core::outcome::{Outcome, Outcomes};
 use brisk_core::snapshot::{DiskTotals, Part, Snapshot};
 use brisk_core::state::ActionState;
 use brisk_record::{Decided, Scene};
@@ -18,8 +19,6 @@ use brisk_act::Sensed;
 
 use super::{ACTIONS_SHOWN, Daemon, Machine, SETTLE_NS, log, nice_min, timer};
 use crate::account::Doing;
-use crate::attempts::of_knob;
-use crate::render;
 use crate::settings::Change;
 
 /// A setting whose queue was busy is tried again after this time.
@@ -69,8 +68,8 @@ impl Daemon {
             self.stand_in_for_kswapd(&mut round.resolution, &snapshot.memory);
         }
         self.moment.wanted_ns = round.next_look_ns;
-        let change = self.apply_levels(&round.resolution, wall_unix_ms);
-        let actions = self.apply_edges(round.resolution.actions, round.resolution.dropped_actions);
+        let change = self.apply_settings(&round.resolution, wall_unix_ms);
+        let actions = self.perform_actions(round.resolution.actions, round.resolution.dropped_actions);
         let differs = change.differs || !actions.is_empty() || round.notes != self.state.notes;
         self.publish_notes(&round.notes);
         self.state.notes = round.notes;
@@ -78,7 +77,7 @@ impl Daemon {
             at_ns: snapshot.at_ns,
             wall_unix_ms,
             settings: self.settings(),
-            effects: change.effects,
+            outcomes: change.outcomes,
             actions,
             notes: self.state.notes.clone(),
         });
@@ -142,75 +141,71 @@ impl Daemon {
         })
     }
 
-    /// Writes the levels, and has the results shown.
-    fn apply_levels(&mut self, resolution: &Resolution, wall_unix_ms: u64) -> Change {
+    /// Writes the settings, and has their outcomes shown.
+    fn apply_settings(&mut self, resolution: &Resolution, wall_unix_ms: u64) -> Change {
         let settings = &resolution.settings;
-        let targets: Vec<_> =
+        let requested: Vec<_> =
             if self.state.is_paused { Vec::new() } else { settings.iter().map(|one| one.what.clone()).collect() };
         if self.machine.sources.queues.is_none() {
             // External changes are not announced here.
             self.actuator.invalidate();
         }
-        let applied = self.apply_targets(targets);
-        if applied.iter().any(|applied| matches!(applied.outcome, Outcome::Pending { .. })) {
+        let outcomes = self.apply_by_part(&requested);
+        if outcomes.values().any(|outcome| matches!(outcome, Outcome::Pending { .. })) {
             let retry_ns = self.moment.now.monotonic_ns.saturating_add(BUSY_RETRY_NS);
             self.moment.wanted_ns = Some(self.moment.wanted_ns.map_or(retry_ns, |wanted_ns| wanted_ns.min(retry_ns)));
         }
-        let change = self.state.settings.update(settings, &resolution.dropped_settings, &applied, wall_unix_ms);
+        let change = self.state.settings.update(settings, &resolution.dropped_settings, outcomes, wall_unix_ms);
         let names = self.machine.devices.iter().map(|device| device.name.as_str());
-        self.state.under = self.state.settings.under(names, &change.effects);
-        for effect in &change.effects {
-            let resolved = settings.iter().find(|one| one.what.knob == effect.knob);
-            self.publish("setting", &render::applied(effect, resolved));
-            self.state.counts.writes += u64::from(effect.outcome.is_a_change());
+        self.state.under = self.state.settings.under(names, &change.outcomes);
+        for (knob, outcome) in &change.outcomes {
+            let resolved = settings.iter().find(|one| one.what.knob == *knob);
+            self.publish("setting", &render::setting(knob, outcome, resolved));
+            self.state.counts.writes += u64::from(outcome.is_a_change());
         }
         for (knob, why) in &change.refused {
             self.state.counts.refusals += 1;
             self.push_event(EventKind::Refused { knob: knob.clone(), why: why.clone() });
         }
-        if change.effects.iter().any(|effect| matches!(effect.outcome, Outcome::Left { .. })) {
+        if change.outcomes.values().any(|outcome| matches!(outcome, Outcome::Left { .. })) {
             // Only writes to queues are announced: the check reports external changes of other files.
             self.timers.set_at_latest(timer::CHECK_SETTINGS, self.moment.now.monotonic_ns.saturating_add(SETTLE_NS));
         }
-        let written = change.effects.iter().filter(|effect| effect.outcome.is_a_change());
-        let written: BTreeSet<String> = written.filter_map(|effect| effect.knob.device()).map(str::to_owned).collect();
+        let written = change.outcomes.iter().filter(|(_, outcome)| outcome.is_a_change());
+        let written: BTreeSet<String> = written.filter_map(|(knob, _)| knob.device()).map(str::to_owned).collect();
         if !written.is_empty() {
             self.expect_own_writes(&written);
         }
         change
     }
 
-    /// Has the actuator apply the levels of the parts that do not rest. Parts that are used for the first time join one after the other, so
-    /// that a crash is that of one of them.
-    fn apply_targets(&mut self, targets: Vec<Setting>) -> Vec<Applied> {
+    /// Has the actuator apply the settings of the parts that do not rest. Parts that are used for the first time join one after the
+    /// other, so that a crash is that of one of them.
+    fn apply_by_part(&mut self, settings: &[Setting]) -> Outcomes {
         let now_ns = self.moment.now.monotonic_ns;
-        let parts: BTreeSet<&'static str> = targets.iter().map(|target| of_knob(&target.knob)).collect();
+        let parts: BTreeSet<&'static str> = settings.iter().map(|setting| of_knob(&setting.knob)).collect();
         let (tried, new): (Vec<_>, Vec<_>) = parts.into_iter().partition(|part| self.attempts.is_tried(part));
         // Those that were tried together, then each of the others.
         let steps = std::iter::once(tried).chain(new.into_iter().map(|part| vec![part]));
-        let (mut joined, mut refused) = (Vec::new(), Vec::new());
-        let mut applied: BTreeMap<Knob, Outcome> = BTreeMap::new();
+        let mut joined = Vec::new();
+        let mut outcomes = Outcomes::new();
         for step in steps {
-            let of_step = targets.iter().filter(|target| step.contains(&of_knob(&target.knob)));
+            let of_step = settings.iter().filter(|setting| step.contains(&of_knob(&setting.knob)));
             if let Some(resting) = step.iter().find_map(|part| self.attempts.begin(part).err()) {
-                let refuse = |target: &Setting| Applied {
-                    knob: target.knob.clone(),
-                    outcome: Outcome::Refused { why: resting.to_string() },
-                };
-                refused.extend(of_step.map(refuse));
+                let refused = |setting: &Setting| (setting.knob.clone(), Outcome::Refused { why: resting.to_string() });
+                outcomes.extend(of_step.map(refused));
                 continue;
             }
             joined.extend(of_step.cloned());
-            for Applied { knob, outcome } in self.actuator.apply_changed(&joined, now_ns) {
+            for (knob, outcome) in self.actuator.apply_changed(&joined, now_ns) {
                 // What was written before another part joined is unchanged then.
-                if outcome != Outcome::Unchanged || !applied.contains_key(&knob) {
-                    applied.insert(knob, outcome);
+                if outcome != Outcome::Unchanged || !outcomes.contains_key(&knob) {
+                    outcomes.insert(knob, outcome);
                 }
             }
             step.iter().for_each(|part| self.attempts.end(part));
         }
-        let applied = applied.into_iter().map(|(knob, outcome)| Applied { knob, outcome });
-        applied.chain(refused).collect()
+        outcomes
     }
 
     /// Takes the announcements of brisk's own writes to these devices: they call for a check, not for a scan.
@@ -224,8 +219,8 @@ impl Daemon {
         self.timers.set_at_latest(timer::CHECK_SETTINGS, self.moment.now.monotonic_ns.saturating_add(SETTLE_NS));
     }
 
-    /// Executes the edges, and has the results shown to people and, as events, to engines.
-    pub(super) fn apply_edges(
+    /// Executes the actions, and has their outcomes shown to people and, as events, to engines.
+    pub(super) fn perform_actions(
         &mut self,
         actions: Vec<Resolved<Once>>,
         dropped: Vec<Resolved<Once>>,
@@ -242,7 +237,7 @@ impl Daemon {
             self.publish("action", &render::action(state));
             // Engines hear of the final outcome.
             if state.outcome != Outcome::Begun {
-                self.note_performed(Performed { once: state.resolved.what.clone(), outcome: state.outcome.clone() });
+                self.note_performed(&state.resolved.what, state.outcome.clone());
             }
             let resolved = Resolved { what: state.resolved.what.in_short(), ..state.resolved.clone() };
             self.state.actions.push_back(ActionState { resolved, outcome: state.outcome.clone() });
@@ -253,7 +248,7 @@ impl Daemon {
         states
     }
 
-    /// Executes an edge. What stops an app is checked against what is sensed at this moment.
+    /// Executes an action. What stops an app is checked against what is sensed at this moment.
     pub(super) fn perform(&mut self, once: &Once) -> Outcome {
         if let Err(resting) = self.attempts.begin(once.name()) {
             return Outcome::Refused { why: resting.to_string() };
@@ -268,7 +263,7 @@ impl Daemon {
     fn perform_sensed(&mut self, once: &Once) -> Outcome {
         let now_ns = self.moment.now.monotonic_ns;
         if !once.ends() && !matches!(once, Once::Freeze { .. }) {
-            return self.actuator.perform(once, &Sensed::default(), now_ns).outcome;
+            return self.actuator.perform(once, &Sensed::default(), now_ns);
         }
         self.machine.apps.expect_all_of(once.group(), now_ns);
         self.observe_apps_when_due();
@@ -278,7 +273,7 @@ impl Daemon {
         let apps = self.list_apps(now_ns);
         let app = apps.iter().find(|app| app.group == once.group());
         let killers = self.machine.killers.ending();
-        self.actuator.perform(once, &Sensed { app, killers: &killers }, now_ns).outcome
+        self.actuator.perform(once, &Sensed { app, killers: &killers }, now_ns)
     }
 
     /// The processes of an app that is to be stopped, for the log.
@@ -301,19 +296,18 @@ impl Daemon {
         line.into_iter().for_each(log);
     }
 
-    /// Goes on with edges that take time, such as the end of an app.
+    /// Continues actions that take time, such as the end of an app.
     pub(super) fn advance_actions(&mut self) {
-        for performed in self.actuator.advance(self.moment.now.monotonic_ns) {
-            let Performed { once, outcome } = &performed;
-            let line = self.state.account.advanced(self.moment.now.monotonic_ns, once, outcome);
+        for (once, outcome) in self.actuator.advance(self.moment.now.monotonic_ns) {
+            let line = self.state.account.advanced(self.moment.now.monotonic_ns, &once, &outcome);
             line.into_iter().for_each(log);
-            self.note_performed(performed);
+            self.note_performed(&once, outcome);
         }
     }
 
-    fn note_performed(&mut self, performed: Performed) {
-        self.attempts.end(performed.once.name());
-        self.state.counts.actions += u64::from(performed.outcome == Outcome::Done);
-        self.push_event(EventKind::Performed { once: performed.once.in_short(), outcome: performed.outcome });
+    fn note_performed(&mut self, once: &Once, outcome: Outcome) {
+        self.attempts.end(once.name());
+        self.state.counts.actions += u64::from(outcome == Outcome::Done);
+        self.push_event(EventKind::Performed { once: once.in_short(), outcome });
     }
 }

@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use brisk_act::{Actuator, Keeper, Lock, Paths, Restored, damaged_journals, restore_all};
+use brisk_api::Counts;
+use brisk_api::dirs::{JOURNAL, SOCKET};
+use brisk_api::resting::part;
 use brisk_core::causes::in_one_line;
 use brisk_record::{Configuration, Session};
 use brisk_sense::{Hierarchies, LocalTime, SampleChoice, Sampler, Sense, SessionWatch};
@@ -13,13 +16,11 @@ use brisk_sense::{Hierarchies, LocalTime, SampleChoice, Sampler, Sense, SessionW
 use super::{Daemon, Machine, Moment, Policy, State, TIMERS};
 use crate::account::Account;
 use crate::apps::Apps;
-use crate::attempts::{Attempts, part};
+use crate::attempts::Attempts;
 use crate::clocks::Reading;
 use crate::config::{Config, Record};
-use crate::control::protocol::Counts;
-use crate::control::{SOCKET, Server};
+use crate::control::Server;
 use crate::devices;
-use crate::dirs;
 use crate::engines::Engines;
 use crate::killers::Killers;
 use crate::learned;
@@ -34,8 +35,6 @@ use crate::settings::Settings;
 use crate::sources::Sources;
 use crate::timers::Timers;
 
-/// Name of the daemon's journal.
-pub const JOURNAL: &str = "briskd";
 /// The program of the keeper: this one, under another name (`command.rs`).
 const KEEPER: &str = "/proc/self/exe";
 /// How long a daemon that was killed just now may take to end.
@@ -243,7 +242,7 @@ fn about(sense: &Sense) -> Session {
 impl Options {
     /// Where it records.
     pub(super) fn record(&self, config: &Config) -> Record {
-        dirs::record(config, &self.run_dir, !self.or_default)
+        config.daemon.record.of(&self.run_dir, !self.or_default)
     }
 
     /// Where the control socket is.

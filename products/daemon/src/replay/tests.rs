@@ -18,7 +18,7 @@ fn fixed(value: &str) -> Decided {
         over: Vec::new(),
     };
     Decided {
-        settings: vec![SettingState { resolved, original: None, since_unix_ms: 0, outcome: None }],
+        settings: vec![SettingState { resolved, original: None, since_unix_ms: 0, outcome: Outcome::Unchanged }],
         ..Decided::default()
     }
 }

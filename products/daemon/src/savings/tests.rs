@@ -18,8 +18,8 @@ fn second(reads_per_s: f64, read_ms: f64, write_bytes_per_s: f64) -> Interval {
     Interval { elapsed_ns: 1_000_000_000, disks: vec![disk], ..Interval::default() }
 }
 
-fn under(engines: Option<&str>) -> BTreeMap<String, Under> {
-    let under = engines.map_or(Under::NoEngine, |engines| Under::Engines(engines.to_owned()));
+fn under(engines: Option<&str>) -> BTreeMap<String, EnginesInForce> {
+    let under = engines.map_or(EnginesInForce::NoEngine, |engines| EnginesInForce::Engines(engines.to_owned()));
     BTreeMap::from([("sda".to_owned(), under)])
 }
 
@@ -76,7 +76,7 @@ fn engines_are_told_apart_and_what_is_unclear_is_left_out() {
         both.iter().map(|one| (one.engines.as_str(), one.read_delay_us.expect("known").value)).collect();
     assert_eq!(saved, [("smartio", 5_000_000), ("smartio+smartstorage", 1_000_000)]);
     let mut savings = Savings::default();
-    savings.add_interval(&second(100.0, 1.0, 0.0), &BTreeMap::from([("sda".to_owned(), Under::Unclear)]));
+    savings.add_interval(&second(100.0, 1.0, 0.0), &BTreeMap::from([("sda".to_owned(), EnginesInForce::Unclear)]));
     savings.add_interval(&second(100.0, 1.0, 0.0), &BTreeMap::new());
     assert_eq!(savings.estimates(), []);
 }

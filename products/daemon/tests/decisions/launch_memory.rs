@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Command;
 
+use brisk_api::Status;
 use brisk_core::action::Once;
-use brisk_daemon::control::protocol::Status;
 use rustix::process::Signal;
 use serde_json::Value;
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use brisk_daemon::control::protocol::{Happening, Status};
+use brisk_api::{Happening, Status};
 
 use crate::harness::{App, Briskd, Loop, place, turn};
 

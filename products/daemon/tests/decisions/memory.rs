@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use brisk_api::{AppMemory, Apps, Happening};
 use brisk_core::action::Once;
 use brisk_core::event::{Event, EventKind};
-use brisk_daemon::control::protocol::{Apps, Happening, Row};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ use crate::harness::{App, Briskd, place, run, run_in_zone};
 
 pub(super) const CONFIG: &str = "[engines]\norder = [\"iram\"]\n";
 
-fn row(daemon: &Briskd, id: &str) -> Option<Row> {
+fn row(daemon: &Briskd, id: &str) -> Option<AppMemory> {
     let apps: Apps = daemon.client().call("GetApps", &[], "apps").expect("it answers");
     assert!(apps.active && apps.survey.available_bytes > 0, "{apps:?}");
     apps.survey.apps.into_iter().find(|row| row.id == id)
@@ -206,7 +206,7 @@ fn an_app_in_the_background_ends_for_its_group_and_none_elsewhere() {
         let pid = [("pid", Value::from(app.pid()))];
         let _: Value = daemon.client().call("SetFront", &pid, "group").expect("root may tell");
     }
-    let ended = |status: &brisk_daemon::control::protocol::Status| -> Vec<String> {
+    let ended = |status: &brisk_api::Status| -> Vec<String> {
         let ends = status.actions.iter().filter(|action| matches!(action.resolved.what, Once::EndApp { .. }));
         ends.map(|action| action.resolved.what.group().to_owned()).collect()
     };

@@ -20,7 +20,7 @@ fn a_tunable_without_its_scheduler_is_explained() {
     let daemon =
         Briskd::start(place(&[&device.name], &format!("[engines]\norder = []\n[fixed]\n\"{knob}\" = 0\n")), &[]);
     let setting = daemon.setting(&knob);
-    assert_eq!((setting.resolved.rule, setting.outcome), (Rule::TunableWithoutScheduler, Some(Outcome::Dropped)));
+    assert_eq!((setting.resolved.rule, setting.outcome), (Rule::TunableWithoutScheduler, Outcome::Dropped));
     assert_eq!(daemon.status().counts.writes, 0);
     assert!(daemon.end(Signal::TERM).0.success());
 }

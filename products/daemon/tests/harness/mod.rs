@@ -8,9 +8,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use brisk_api::{Client, ClientError, SOCKET, Status};
 use brisk_core::state::SettingState;
-use brisk_daemon::control::protocol::Status;
-use brisk_daemon::control::{Client, ClientError, SOCKET};
 use brisk_requires::{Capability, available, end_of, killed_late};
 use rustix::process::{Pid, Signal, kill_process};
 

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use brisk_act::{Actuator, Paths};
+use brisk_api::{AppPages, Pages, Status};
 use brisk_core::action::{AddressRange, Once};
 use brisk_core::outcome::Outcome;
-use brisk_daemon::control::protocol::{AppPages, Pages, Status};
 use brisk_sense::Sense;
 use serde_json::Value;
 

@@ -323,9 +323,9 @@ pub(crate) fn swap_of(dir: &Path, size_mib: u64) -> Option<Swap<'_>> {
 
 /// The final outcome of an action that takes time.
 pub(crate) fn perform(actuator: &mut Actuator, once: &Once) -> Outcome {
-    assert_eq!(actuator.perform(once, &brisk_act::Sensed::default(), 0).outcome, Outcome::Begun);
+    assert_eq!(actuator.perform(once, &brisk_act::Sensed::default(), 0), Outcome::Begun);
     let limit = Timespec { tv_sec: 60, tv_nsec: 0 };
     let fd = actuator.worker_fd().expect("a worker");
     assert_eq!(poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], Some(&limit)), Ok(1));
-    actuator.advance(0).pop().expect("an outcome").outcome
+    actuator.advance(0).pop().expect("an outcome").1
 }

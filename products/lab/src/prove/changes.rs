@@ -43,14 +43,13 @@ fn of(all: impl Iterator<Item = Decided>) -> Changes {
                 }
             }
         }
-        for effect in decided.effects {
+        for (knob, outcome) in decided.outcomes {
             // Each launch has a group of its own; a setting that all of them got is reported once.
-            let is_of_an_app = effect.knob.group().is_some_and(|group| group.starts_with("app-"));
-            let knob =
-                if is_of_an_app { format!("{} of the app", effect.knob.setting()) } else { effect.knob.to_string() };
-            let (from, to) = match effect.outcome {
+            let is_of_an_app = knob.group().is_some_and(|group| group.starts_with("app-"));
+            let knob = if is_of_an_app { format!("{} of the app", knob.setting()) } else { knob.to_string() };
+            let (from, to) = match outcome {
                 Outcome::Written { from, to } => (from, to),
-                Outcome::Left { from } if !from.is_empty() && !changed_externally.contains(&knob) => {
+                Outcome::Left { .. } if !changed_externally.contains(&knob) => {
                     changed_externally.push(knob);
                     continue;
                 }
@@ -72,7 +71,7 @@ mod tests {
     use brisk_core::arbiter::Resolved;
     use brisk_core::arbiter::Rule;
     use brisk_core::knob::Knob;
-    use brisk_core::outcome::Applied;
+    use brisk_core::outcome::Outcomes;
     use brisk_core::reason::Reason;
     use brisk_core::state::SettingState;
 
@@ -90,8 +89,8 @@ mod tests {
             reason: Reason::rule("launch_with_writes").word("profile", "default for emmc"),
             over: Vec::new(),
         };
-        let state = SettingState { resolved, original: None, since_unix_ms: 0, outcome: Some(outcome.clone()) };
-        Decided { settings: vec![state], effects: vec![Applied { knob, outcome }], ..Decided::default() }
+        let state = SettingState { resolved, original: None, since_unix_ms: 0, outcome: outcome.clone() };
+        Decided { settings: vec![state], outcomes: Outcomes::from([(knob, outcome)]), ..Decided::default() }
     }
 
     #[test]
@@ -116,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_setting_that_another_program_changed_is_named_once() {
-        let left = |from: &str| with_outcome("queue/sda/nr_requests", Outcome::Left { from: from.to_owned() });
+        let left = |from: &str| with_outcome("queue/sda/nr_requests", Outcome::Left { found: from.to_owned() });
         // Without a value: of a device that is gone, in records of older versions.
         assert_eq!(of([left("")].into_iter()).changed_externally, [""; 0]);
         let changes = of([left("7"), left("9")].into_iter());

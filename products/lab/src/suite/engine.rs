@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
+use brisk_api::Client;
 use brisk_core::causes::in_one_line;
-use brisk_daemon::control::Client;
 use brisk_daemon::daemon::Options;
 use brisk_flash::{Device, Kind, Preset, Request};
 use brisk_iram::learned::Learned;

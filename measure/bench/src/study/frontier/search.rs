@@ -322,11 +322,11 @@ impl<'a> Search<'a> {
 
     /// Applies `candidate` and restores all other settings. Returns the reason if that fails.
     fn apply(&mut self, candidate: &Candidate) -> Option<String> {
-        let applied = self.actuator.apply(&self.space.targets(candidate, self.disk));
-        applied.into_iter().find_map(|applied| match applied.outcome {
+        let outcomes = self.actuator.apply(&self.space.targets(candidate, self.disk));
+        outcomes.into_iter().find_map(|(knob, outcome)| match outcome {
             Became::Refused { why } => Some(why),
-            Became::Left { from } => Some(format!("{} was changed externally to {from}", applied.knob)),
-            Became::Gone => Some(format!("{} is gone", applied.knob)),
+            Became::Left { found } => Some(format!("{knob} was changed externally to {found}")),
+            Became::Gone => Some(format!("{knob} is gone")),
             _ => None,
         })
     }

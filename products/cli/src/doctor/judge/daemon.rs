@@ -1,6 +1,7 @@
 //! What the running daemon says of an engine: its service may allow less than a person may, and it does without what it has died in.
 
-use brisk_daemon::attempts::{Resting, part as of};
+use brisk_api::Resting;
+use brisk_api::resting::part as of;
 
 use super::{Needs, Part, State};
 use crate::doctor::facts::{Facts, Running};

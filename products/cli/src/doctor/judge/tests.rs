@@ -55,9 +55,9 @@ fn zone(energy_uj: Option<u64>) -> PowercapZone {
     PowercapZone { zone: "intel-rapl:0".to_owned(), name: "package-0".to_owned(), energy_uj, max_energy_range_uj: None }
 }
 
-fn memory_program(name: &str, ends_apps: bool) -> brisk_daemon::killers::MemoryProgram {
+fn memory_program(name: &str, ends_apps: bool) -> brisk_api::MemoryProgram {
     let (name, does) = (name.to_owned(), "does something".to_owned());
-    brisk_daemon::killers::MemoryProgram { name, pid: 7, ends_apps, does }
+    brisk_api::MemoryProgram { name, pid: 7, ends_apps, does }
 }
 
 /// A machine that lacks nothing.
@@ -117,7 +117,7 @@ fn perfect() -> Facts {
         lab_program: Some(PathBuf::from("/usr/bin/brisk-lab")),
         powercap: Ok(vec![zone(Some(1))]),
         supplies: Ok(vec![]),
-        init: brisk_daemon::init::Init::Systemd,
+        init: brisk_api::init::Init::Systemd,
         daemon: None,
     }
 }
@@ -538,7 +538,7 @@ fn an_android_tree_with_a_learned_file_is_judged() {
 #[test]
 fn what_the_running_daemon_does_without_is_a_finding_of_its_engine() {
     let mut facts = perfect();
-    let rests = |part: &str| brisk_daemon::attempts::Resting { part: part.to_owned(), crashes: 2 };
+    let rests = |part: &str| brisk_api::Resting { part: part.to_owned(), crashes: 2 };
     facts.daemon = Some(Running {
         pid: 7,
         engines: vec!["prefetch".to_owned(), "smartio".to_owned()],

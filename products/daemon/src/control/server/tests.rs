@@ -1,12 +1,11 @@
 use std::io::{Read, Write};
 
+use brisk_api::{Call, reply_with};
 use brisk_requires::requires;
 use rustix::event::{PollFd, Timespec, poll};
 use rustix::process::Uid;
 
 use super::*;
-use crate::control::protocol::Call;
-use crate::control::service::reply_with;
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000_000_000;

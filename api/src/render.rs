@@ -3,7 +3,8 @@
 use brisk_core::action::Setting;
 use brisk_core::arbiter::{Resolved, Rule};
 use brisk_core::event::EventKind;
-use brisk_core::outcome::{Applied, Outcome};
+use brisk_core::knob::Knob;
+use brisk_core::outcome::Outcome;
 use brisk_core::state::ActionState;
 
 /// An event.
@@ -40,7 +41,7 @@ pub fn event(kind: &EventKind) -> String {
     }
 }
 
-/// What became of a level or an edge.
+/// What became of a setting or an action.
 #[must_use]
 pub fn outcome(outcome: &Outcome) -> String {
     match outcome {
@@ -58,7 +59,7 @@ pub fn outcome(outcome: &Outcome) -> String {
         }
         Outcome::Pending { why } => format!("pending, it is tried again: {why}"),
         Outcome::Planned { .. } => "planned: this is a dry run".to_owned(),
-        Outcome::Left { from } => format!("left alone: changed externally to {from}"),
+        Outcome::Left { found } => format!("left alone: changed externally to {found}"),
         Outcome::Gone => "gone".to_owned(),
         Outcome::Refused { why } => format!("refused: {why}"),
         Outcome::Paused => "paused: as before brisk until 'brisk config reload'".to_owned(),
@@ -84,10 +85,9 @@ pub fn rule(rule: Rule) -> &'static str {
     }
 }
 
-/// What was done to a knob.
+/// What became of a setting, and why it is requested.
 #[must_use]
-pub fn applied(applied: &Applied, resolved: Option<&Resolved<Setting>>) -> String {
-    let Applied { knob, outcome } = applied;
+pub fn setting(knob: &Knob, outcome: &Outcome, resolved: Option<&Resolved<Setting>>) -> String {
     let unknown = || "unknown".to_owned();
     let what = match outcome {
         Outcome::Written { from, to } => format!("{knob} is {to}, was {from}"),
@@ -107,7 +107,7 @@ pub fn applied(applied: &Applied, resolved: Option<&Resolved<Setting>>) -> Strin
     }
 }
 
-/// What became of an edge, with its reason.
+/// What became of an action, with its reason.
 #[must_use]
 pub fn action(state: &ActionState) -> String {
     let ActionState { resolved, outcome } = state;

@@ -1,15 +1,12 @@
-//! Calls as requests to the daemon, and answers as replies.
+//! The methods of the interface, and its errors: calls as methods, and what is refused as replies.
 
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::apps::Target;
+use crate::message::{Call, DESCRIPTION, INTERFACE, Reply, SERVICE, SERVICE_DESCRIPTION, reply_with};
 
-use super::protocol::{Call, DESCRIPTION, INTERFACE, Reply, SERVICE, SERVICE_DESCRIPTION};
-
-/// What a client asks of the daemon.
+/// A method with its parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ask {
+pub enum Method {
     /// Everything at this moment.
     GetStatus,
     /// The settings, or one of them, with the reasons.
@@ -38,6 +35,26 @@ pub enum Ask {
     Forget(Option<String>),
 }
 
+/// An app that a caller names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// By the name of its control group, or session.
+    Group(String),
+    /// By one of its processes.
+    Pid(u32),
+    /// By its id.
+    Id(String),
+}
+
+impl std::fmt::Display for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Group(name) | Self::Id(name) => f.write_str(name),
+            Self::Pid(pid) => write!(f, "process {pid}"),
+        }
+    }
+}
+
 /// Why a call is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
@@ -57,7 +74,7 @@ pub enum Fault {
     CannotSense(String),
 }
 
-impl Ask {
+impl Method {
     /// Whether it changes anything, which takes root.
     #[must_use]
     pub fn changes(&self) -> bool {
@@ -80,32 +97,16 @@ impl From<Fault> for Reply {
     }
 }
 
-/// A reply with these values by name.
-#[must_use]
-pub fn reply_with(parameters: &[(&str, &dyn ErasedValue)]) -> Reply {
-    let parameters = parameters.iter().map(|(name, value)| ((*name).to_owned(), value.value())).collect();
-    Reply { parameters: Some(parameters), ..Reply::default() }
-}
-
-/// What has a form in JSON.
-pub trait ErasedValue {
-    /// That form.
-    fn value(&self) -> Value;
-}
-
-impl<T: Serialize> ErasedValue for T {
-    fn value(&self) -> Value {
-        serde_json::to_value(self).unwrap_or(Value::Null)
-    }
-}
-
 fn error(interface: &str, name: &str, parameters: &[(&str, String)]) -> Reply {
     let parameters = parameters.iter().map(|(key, value)| ((*key).to_owned(), Value::from(value.as_str()))).collect();
     Reply { error: Some(format!("{interface}.{name}")), parameters: Some(parameters), ..Reply::default() }
 }
 
-/// The request of a call to the daemon; a reply where the daemon is not needed.
-pub(super) fn understand(call: &Call) -> Result<Ask, Reply> {
+/// The method that is called.
+///
+/// # Errors
+/// A reply where the daemon is not needed: the service describes itself, or there is no such method or parameter.
+pub fn understand(call: &Call) -> Result<Method, Reply> {
     let of_service = |name: &str, key: &str, value: &str| error(SERVICE, name, &[(key, value.to_owned())]);
     let Some((interface, method)) = call.method.rsplit_once('.') else {
         return Err(of_service("InterfaceNotFound", "interface", &call.method));
@@ -165,30 +166,30 @@ pub(super) fn understand(call: &Call) -> Result<Ask, Reply> {
                 None => of_service("InvalidParameter", "parameter", "interface"),
             });
         }
-        (INTERFACE, "GetStatus") => Ask::GetStatus,
-        (INTERFACE, "Explain") => Ask::Explain(text("knob")?),
+        (INTERFACE, "GetStatus") => Method::GetStatus,
+        (INTERFACE, "Explain") => Method::Explain(text("knob")?),
         (INTERFACE, "Monitor") if call.more != Some(true) => return Err(error(SERVICE, "ExpectedMore", &[])),
-        (INTERFACE, "Monitor") => Ask::Monitor,
+        (INTERFACE, "Monitor") => Method::Monitor,
         (INTERFACE, "Reload") => match given.get("retry") {
-            None | Some(Value::Null) => Ask::Reload(false),
-            Some(Value::Bool(retry)) => Ask::Reload(*retry),
+            None | Some(Value::Null) => Method::Reload(false),
+            Some(Value::Bool(retry)) => Method::Reload(*retry),
             Some(_) => return Err(of_service("InvalidParameter", "parameter", "retry")),
         },
-        (INTERFACE, "Reset") => Ask::Reset,
+        (INTERFACE, "Reset") => Method::Reset,
         (INTERFACE, "SetFront") => match (app("group", Target::Group)?, text("id")?.map(Target::Id)) {
             (Some(_), Some(_)) => return Err(of_service("InvalidParameter", "parameter", "id")),
-            (named, id) => Ask::SetFront(named.or(id)),
+            (named, id) => Method::SetFront(named.or(id)),
         },
-        (INTERFACE, "LaunchBegins") => Ask::LaunchBegins(some_app("id")?),
-        (INTERFACE, "LaunchEnds") => Ask::LaunchEnds(some_app("id")?),
+        (INTERFACE, "LaunchBegins") => Method::LaunchBegins(some_app("id")?),
+        (INTERFACE, "LaunchEnds") => Method::LaunchEnds(some_app("id")?),
         (INTERFACE, "SetIdle") => match given.get("idle") {
-            Some(Value::Bool(idle)) => Ask::SetIdle(*idle),
+            Some(Value::Bool(idle)) => Method::SetIdle(*idle),
             _ => return Err(of_service("InvalidParameter", "parameter", "idle")),
         },
-        (INTERFACE, "GetApps") => Ask::GetApps,
-        (INTERFACE, "GetPages") => Ask::GetPages(text("app")?),
-        (INTERFACE, "GetLaunches") => Ask::GetLaunches(text("app")?),
-        (INTERFACE, "Forget") => Ask::Forget(text("app")?),
+        (INTERFACE, "GetApps") => Method::GetApps,
+        (INTERFACE, "GetPages") => Method::GetPages(text("app")?),
+        (INTERFACE, "GetLaunches") => Method::GetLaunches(text("app")?),
+        (INTERFACE, "Forget") => Method::Forget(text("app")?),
         _ => return Err(of_service("MethodNotFound", "method", &call.method)),
     };
     Ok(ask)
@@ -215,38 +216,38 @@ mod tests {
     }
 
     fn error_of(method: &str, parameters: Value) -> String {
-        understand(&call(method, parameters)).expect_err("no ask").error.expect("an error")
+        understand(&call(method, parameters)).expect_err("no method").error.expect("an error")
     }
 
     #[test]
     fn calls_are_understood() {
-        let ask = |method: &str, parameters| understand(&call(method, parameters)).expect("an ask");
-        assert_eq!(ask("org.brisk.Daemon.GetStatus", json!({})), Ask::GetStatus);
-        assert_eq!(ask("org.brisk.Daemon.Explain", json!({"knob": null})), Ask::Explain(None));
+        let ask = |method: &str, parameters| understand(&call(method, parameters)).expect("a method");
+        assert_eq!(ask("org.brisk.Daemon.GetStatus", json!({})), Method::GetStatus);
+        assert_eq!(ask("org.brisk.Daemon.Explain", json!({"knob": null})), Method::Explain(None));
         assert_eq!(
             ask("org.brisk.Daemon.Explain", json!({"knob": "queue/a/b"})),
-            Ask::Explain(Some("queue/a/b".into()))
+            Method::Explain(Some("queue/a/b".into()))
         );
-        assert_eq!(ask("org.brisk.Daemon.SetFront", json!({"pid": 41})), Ask::SetFront(Some(Target::Pid(41))));
-        assert_eq!(ask("org.brisk.Daemon.SetFront", json!({"group": null})), Ask::SetFront(None));
-        let foot = Ask::SetFront(Some(Target::Id("foot".into())));
+        assert_eq!(ask("org.brisk.Daemon.SetFront", json!({"pid": 41})), Method::SetFront(Some(Target::Pid(41))));
+        assert_eq!(ask("org.brisk.Daemon.SetFront", json!({"group": null})), Method::SetFront(None));
+        let foot = Method::SetFront(Some(Target::Id("foot".into())));
         assert_eq!(ask("org.brisk.Daemon.SetFront", json!({"id": "foot", "pid": null})), foot);
         let launch = ask("org.brisk.Daemon.LaunchBegins", json!({"id": "org.gnome.Evince"}));
-        assert_eq!(launch, Ask::LaunchBegins(Target::Id("org.gnome.Evince".into())));
-        assert_eq!(ask("org.brisk.Daemon.SetIdle", json!({"idle": true})), Ask::SetIdle(true));
+        assert_eq!(launch, Method::LaunchBegins(Target::Id("org.gnome.Evince".into())));
+        assert_eq!(ask("org.brisk.Daemon.SetIdle", json!({"idle": true})), Method::SetIdle(true));
         let monitor = Call { more: Some(true), ..call("org.brisk.Daemon.Monitor", json!({})) };
-        assert_eq!(understand(&monitor), Ok(Ask::Monitor));
-        assert!(Ask::Reset.changes() && Ask::Reload(true).changes() && !Ask::Monitor.changes());
-        assert_eq!(ask("org.brisk.Daemon.Reload", json!({})), Ask::Reload(false));
-        assert_eq!(ask("org.brisk.Daemon.Reload", json!({"retry": true})), Ask::Reload(true));
+        assert_eq!(understand(&monitor), Ok(Method::Monitor));
+        assert!(Method::Reset.changes() && Method::Reload(true).changes() && !Method::Monitor.changes());
+        assert_eq!(ask("org.brisk.Daemon.Reload", json!({})), Method::Reload(false));
+        assert_eq!(ask("org.brisk.Daemon.Reload", json!({"retry": true})), Method::Reload(true));
         let forget = ask("org.brisk.Daemon.Forget", json!({"app": "mpv"}));
-        assert!(forget == Ask::Forget(Some("mpv".to_owned())) && forget.changes());
-        assert_eq!(ask("org.brisk.Daemon.Forget", json!({})), Ask::Forget(None));
+        assert!(forget == Method::Forget(Some("mpv".to_owned())) && forget.changes());
+        assert_eq!(ask("org.brisk.Daemon.Forget", json!({})), Method::Forget(None));
         assert!(!ask("org.brisk.Daemon.GetApps", json!({})).changes());
         let launches = ask("org.brisk.Daemon.GetLaunches", json!({"app": "mpv"}));
-        assert!(launches == Ask::GetLaunches(Some("mpv".to_owned())) && !launches.changes());
+        assert!(launches == Method::GetLaunches(Some("mpv".to_owned())) && !launches.changes());
         let pages = ask("org.brisk.Daemon.GetPages", json!({"app": "mpv"}));
-        assert!(pages == Ask::GetPages(Some("mpv".to_owned())) && !pages.changes());
+        assert!(pages == Method::GetPages(Some("mpv".to_owned())) && !pages.changes());
     }
 
     #[test]
@@ -307,7 +308,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_call_makes_it_panic(method in "(org\\.(brisk\\.Daemon|varlink\\.service))?\\.?[A-Za-z]{0,10}", key in "[a-z]{0,9}", number in any::<i64>()) {
+        fn no_call_makes_it_panic(
+            method in "(org\\.(brisk\\.Daemon|varlink\\.service))?\\.?[A-Za-z]{0,10}",
+            key in "[a-z]{0,9}",
+            number in any::<i64>(),
+        ) {
             let _ = understand(&call(&method, json!({ (key): number })));
         }
     }

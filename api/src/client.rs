@@ -8,8 +8,8 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::protocol::{Call, INTERFACE, Reply};
 use crate::init::Init;
+use crate::message::{Call, INTERFACE, Reply};
 
 /// How long the daemon may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);

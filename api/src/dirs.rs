@@ -1,0 +1,54 @@
+//! Where the daemon's files are: all paths that it has without being told derive from here.
+//!
+//! | what | in general | of a daemon with a run directory of its own |
+//! |---|---|---|
+//! | configuration | `/etc/brisk/brisk.toml` | the same |
+//! | lock, socket, journals | `/run/brisk` | that directory |
+//! | record, what was learned | `/var/lib/brisk` | that directory |
+//! | profiles of devices, which the daemon only reads | `/var/lib/brisk/profiles` | the same |
+//!
+//! So a second daemon, such as a dry run beside the service, writes nothing that the first one has.
+
+use std::path::{Path, PathBuf};
+
+/// Where lock, socket and journals are.
+pub const RUN: &str = "/run/brisk";
+/// What stays after a restart.
+pub const STATE: &str = "/var/lib/brisk";
+/// Profiles of devices.
+pub const PROFILES: &str = "/var/lib/brisk/profiles";
+/// The configuration.
+pub const CONFIG: &str = "/etc/brisk/brisk.toml";
+/// Name of the socket, in the run directory.
+pub const SOCKET: &str = "briskd.varlink";
+/// Name of the journal, in the run directory.
+pub const JOURNAL: &str = "briskd";
+/// Folder of what was learned.
+const LEARNED: &str = "learned";
+/// Name of the record.
+const RECORD: &str = "daemon.brisk";
+
+/// Where lock, socket and journals are: as chosen, else as the environment says (`BRISK_RUN_DIR`), else [`RUN`].
+#[must_use]
+pub fn run_dir(chosen: Option<PathBuf>) -> PathBuf {
+    let of_environment = || std::env::var_os("BRISK_RUN_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
+    chosen.or_else(of_environment).unwrap_or_else(|| RUN.into())
+}
+
+/// What stays after a restart of the daemon with this run directory.
+#[must_use]
+pub fn state(run_dir: &Path) -> &Path {
+    if run_dir == Path::new(RUN) { Path::new(STATE) } else { run_dir }
+}
+
+/// Where what engines have learned is.
+#[must_use]
+pub fn learned(run_dir: &Path) -> PathBuf {
+    state(run_dir).join(LEARNED)
+}
+
+/// Where the session is recorded unless the configuration names another file.
+#[must_use]
+pub fn record(run_dir: &Path) -> PathBuf {
+    state(run_dir).join(RECORD)
+}
