@@ -10,7 +10,7 @@
 //!
 //! Properties: one pass visits each block exactly once; equal seeds give equal addresses; every address lies inside.
 
-use brisk_results::Pattern;
+use brisk_report::results::Pattern;
 use serde::{Deserialize, Serialize};
 
 /// A contiguous part of the work file or device.

@@ -11,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::address::{Addresses, Region, mix};
 use crate::error::{Error, Result};
-use brisk_results::{Direction, Pattern};
+use brisk_report::results::{Direction, Pattern};
 
 /// Unit of every address and length: the largest sector in use, and the page of the file systems of phones.
 pub const ALIGNMENT_BYTES: u64 = 4096;

@@ -12,7 +12,7 @@ use crate::engine::{Caller, STACK_BYTES, run_together};
 use crate::error::{Error, Result};
 use crate::latency::Clock;
 use crate::load::Load;
-use brisk_results::{Direction, Pattern};
+use brisk_report::results::{Direction, Pattern};
 use serde::{Deserialize, Serialize};
 
 /// Parameters of one stream.

@@ -21,7 +21,7 @@ use std::time::Duration;
 use brisk_core::causes::in_one_line;
 use brisk_core::stats::{Summary, median, ratio_of_sums, sum_of_medians};
 use brisk_phone::{App, LIMIT_MIN_BYTES};
-use brisk_results::{AppReturns, AppVisit, PolicyReturns, Regime, RegimeReturns};
+use brisk_report::results::{AppReturns, AppVisit, PolicyReturns, Regime, RegimeReturns};
 use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
 use rand_chacha::ChaCha8Rng;

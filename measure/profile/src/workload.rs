@@ -7,7 +7,7 @@
 //!
 //! The held-out workloads are for judging a profile; none of them is in it.
 
-use brisk_results::{Direction, Pattern};
+use brisk_report::results::{Direction, Pattern};
 use brisk_smartstorage::paper;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;

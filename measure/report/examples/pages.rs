@@ -7,7 +7,7 @@ mod samples;
 
 use std::path::PathBuf;
 
-use brisk_results::Document;
+use brisk_report::results::Document;
 
 fn main() -> std::io::Result<()> {
     let folder = PathBuf::from(std::env::args_os().nth(1).unwrap_or_else(|| "pages".into()));

@@ -36,7 +36,7 @@ const BETWEEN_PRODUCTS: &[(&str, &str)] = &[
 const PURE: Option<&[&str]> = Some(&["serde", "thiserror"]);
 
 const RULES: &[Rule] = &[
-    Rule { folder: "core", brisk: &[], others: PURE },
+    Rule { folder: "core", brisk: &[], others: Some(&["schemars", "serde", "thiserror"]) },
     Rule { folder: "engines/*", brisk: &["brisk-core"], others: PURE },
     Rule { folder: "kernel/mars", brisk: &[], others: Some(&["cc"]) },
     Rule { folder: "kernel/smartio", brisk: &[], others: Some(&["cc"]) },
@@ -66,10 +66,9 @@ const RULES: &[Rule] = &[
     Rule { folder: "measure/lab-client", brisk: &["brisk-sense"], others: None },
     // For tests alone: no crate may use it otherwise.
     Rule { folder: "measure/requires", brisk: &[], others: Some(&["libc", "rustix", "thiserror"]) },
-    Rule { folder: "measure/results", brisk: &["brisk-core"], others: PURE },
     Rule {
         folder: "measure/bench",
-        brisk: &["brisk-core", "brisk-sense", "brisk-act", "brisk-child", "brisk-results"],
+        brisk: &["brisk-core", "brisk-sense", "brisk-act", "brisk-child", "brisk-report"],
         others: None,
     },
     Rule { folder: "measure/screen", brisk: &["brisk-core", "brisk-child"], others: None },
@@ -83,7 +82,7 @@ const RULES: &[Rule] = &[
             "brisk-act",
             "brisk-child",
             "brisk-probes",
-            "brisk-results",
+            "brisk-report",
             "brisk-screen",
         ],
         others: None,
@@ -98,7 +97,7 @@ const RULES: &[Rule] = &[
             "brisk-flash",
             "brisk-lab",
             "brisk-launch",
-            "brisk-results",
+            "brisk-report",
             "brisk-screen",
         ],
         others: None,
@@ -114,7 +113,7 @@ const RULES: &[Rule] = &[
             "brisk-iram",
             "brisk-launch",
             "brisk-phone",
-            "brisk-results",
+            "brisk-report",
             "brisk-screen",
         ],
         others: None,
@@ -128,7 +127,7 @@ const RULES: &[Rule] = &[
             "brisk-act",
             "brisk-lab-client",
             "brisk-bench",
-            "brisk-results",
+            "brisk-report",
             "brisk-smartstorage",
         ],
         others: None,
@@ -145,16 +144,16 @@ const RULES: &[Rule] = &[
     },
     Rule {
         folder: "measure/vm",
-        brisk: &["brisk-core", "brisk-child", "brisk-files", "brisk-flash", "brisk-results"],
+        brisk: &["brisk-core", "brisk-child", "brisk-files", "brisk-flash", "brisk-report"],
         others: None,
     },
-    Rule { folder: "measure/cures", brisk: &["brisk-core", "brisk-results", "brisk-sync", "brisk-vm"], others: None },
+    Rule { folder: "measure/cures", brisk: &["brisk-core", "brisk-report", "brisk-sync", "brisk-vm"], others: None },
     Rule {
         folder: "measure/submission",
-        brisk: &["brisk-core", "brisk-results"],
+        brisk: &["brisk-core", "brisk-report"],
         others: Some(&["serde", "serde_json", "serde_json_canonicalizer", "sha2", "thiserror"]),
     },
-    Rule { folder: "measure/report", brisk: &["brisk-core", "brisk-results"], others: None },
+    Rule { folder: "measure/report", brisk: &["brisk-core"], others: None },
     // What a device links is judged with all that it uses in turn (`FOREIGN_TO_DEVICES`).
     Rule {
         folder: "products/*",
@@ -180,7 +179,6 @@ const RULES: &[Rule] = &[
             "brisk-phone",
             "brisk-profile",
             "brisk-report",
-            "brisk-results",
             "brisk-screen",
             "brisk-smartstorage",
             "brisk-submission",
@@ -218,7 +216,7 @@ const PURE_SOURCES: &[&str] = &[
     "platform/formats/src",
     "platform/sync/src/policy",
     "measure/flash/src",
-    "measure/results/src",
+    "measure/report/src",
     "measure/submission/src",
 ];
 

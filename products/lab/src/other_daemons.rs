@@ -13,7 +13,7 @@ use brisk_daemon::config::{Config, Devices};
 use brisk_daemon::control::protocol::Status;
 use brisk_daemon::control::{Client, ClientError, SOCKET};
 use brisk_phone::Phone;
-use brisk_results::Warning;
+use brisk_report::results::Warning;
 use brisk_sense::Sense;
 
 /// Name of the lock file in a run folder, and as the kernel shows it when the folder was removed.

@@ -10,7 +10,7 @@ use brisk_command::terminal::remark;
 use brisk_core::device::Device;
 use brisk_daemon::config::Devices;
 use brisk_daemon::{devices, dirs, profiles};
-use brisk_results::Header;
+use brisk_report::results::Header;
 use brisk_smartio::{Profile, shipped};
 
 const UNNAMED: &str = "the device reports no model name: give one with --model, the same as `brisk status` shows";
