@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// Centre and spread of repeated measurements of one quantity, in that quantity's unit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Summary {
     /// How many values went in.
     pub count: usize,
@@ -78,6 +79,7 @@ pub fn paired_ratio(a: &[f64], b: &[f64]) -> Option<Summary> {
 
 /// A median, or a sum of medians, with the interval of its bootstrap.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bootstrapped {
     /// The middle value, or the sum.
     pub median: f64,

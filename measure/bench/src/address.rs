@@ -11,7 +11,7 @@
 //! Properties: one pass visits each block exactly once; equal seeds give equal addresses; every address lies inside.
 
 use brisk_core::random::{GOLDEN, mix};
-use brisk_results::Pattern;
+use brisk_report::results::Pattern;
 use serde::{Deserialize, Serialize};
 
 /// A contiguous part of the work file or device.

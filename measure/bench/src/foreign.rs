@@ -25,7 +25,7 @@ use std::time::Instant;
 
 use brisk_core::snapshot::DiskTotals;
 use brisk_core::units::{format_bytes, three_digits};
-use brisk_results::{Direction, Warning};
+use brisk_report::results::{Direction, Warning};
 use brisk_sense::Sense;
 
 use crate::place::{Place, PlaceKind};

@@ -1,7 +1,7 @@
 //! Storage benchmark and studies.
 //!
 //! A measurement finds a [`place`] under a path and prepares a [`work_file`] on it; an [`engine`] runs a [`load`] there;
-//! response times are collected in histograms ([`latency`]) and summarised over repetitions in `brisk_results`.
+//! response times are collected in histograms ([`latency`]) and summarised over repetitions in `brisk_report::results`.
 
 pub mod address;
 pub mod buffer;

@@ -26,7 +26,7 @@ use crate::place::Place;
 use crate::repeats::Rule;
 use crate::verdict::verdict;
 use crate::work_file::{Access, Size, WorkFile, check_size};
-use brisk_results::{BenchReport, Direction, JobResult, JobRun, Pattern, SyncResult};
+use brisk_report::results::{BenchReport, Direction, JobResult, JobRun, Pattern, SyncResult};
 
 /// Time and precision of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

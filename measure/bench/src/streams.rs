@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::latency::Clock;
 use crate::load::Load;
 use brisk_core::random::mix;
-use brisk_results::{Direction, Pattern};
+use brisk_report::results::{Direction, Pattern};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,8 +12,8 @@ use brisk_bench::buffer::Memory;
 use brisk_bench::storebench::{self, Budget, Options};
 use brisk_bench::study::{Common, slowdown};
 use brisk_bench::{Control, Sense};
+use brisk_report::results::Header;
 use brisk_requires::{Capability, available};
-use brisk_results::Header;
 
 /// A mounted loop device of 96 MiB.
 struct Disk {

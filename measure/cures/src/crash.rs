@@ -8,7 +8,7 @@
 
 use std::path::Path;
 
-use brisk_results::{CureCrash, CureCrashPart};
+use brisk_report::results::{CureCrash, CureCrashPart};
 use brisk_vm::console;
 use brisk_vm::image::Wanted;
 use brisk_vm::lab::Lab;

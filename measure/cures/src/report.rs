@@ -1,7 +1,7 @@
 //! From cases and their outcomes to rows of a document. Pure.
 
 use brisk_core::stats::Summary;
-use brisk_results::{CureRow, CureWorkload};
+use brisk_report::results::{CureRow, CureWorkload};
 
 use crate::guest::{Case, Outcome, Ran};
 use crate::paper;

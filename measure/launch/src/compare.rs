@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use brisk_results::{LaunchComparison, LaunchRun, LaunchSet, Temperature, Warning};
+use brisk_report::results::{LaunchComparison, LaunchRun, LaunchSet, Temperature, Warning};
 use brisk_screen::Screen;
 
 use crate::app::App;

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use brisk_core::stats::Summary;
-use brisk_results::{Ending, HciLimit, LatencyRun, LatencyStep, RuntimeDelay, Split, Temperature, Warning};
+use brisk_report::results::{Ending, HciLimit, LatencyRun, LatencyStep, RuntimeDelay, Split, Temperature, Warning};
 use brisk_screen::{Input, Rect, Screen};
 
 use crate::app::App;

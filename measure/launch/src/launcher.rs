@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use brisk_probes::{Event, Inode, Kind, Trace, major_minor};
-use brisk_results::{ColdCheck, DeviceTime, LaunchRun, SplitMethod, Warning};
+use brisk_report::results::{ColdCheck, DeviceTime, LaunchRun, SplitMethod, Warning};
 use brisk_screen::Screen;
 use brisk_sense::{DeviceNumber, Mount, OpenedFiles, Sense};
 

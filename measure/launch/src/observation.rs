@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use brisk_probes::{Event, Inode, Kind};
-use brisk_results::{
+use brisk_report::results::{
     Cause, ColdCheck, Ending, LatencyRun, LaunchRun, Split, SplitMethod, Stage, StageTime, StorageUse,
 };
 

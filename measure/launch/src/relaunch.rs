@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brisk_probes::Trace;
-use brisk_results::{AppState, Ending, RelaunchRun, SplitMethod, Warning};
+use brisk_report::results::{AppState, Ending, RelaunchRun, SplitMethod, Warning};
 use brisk_screen::{Input, Screen, WindowInfo};
 
 use crate::app::App;

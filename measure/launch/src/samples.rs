@@ -10,7 +10,7 @@
 //!   that factor alone. Rates here are therefore those of a busy device (bytes over its busy time), and the formula gives the
 //!   busy time of the device. It includes the I/O of other processes, and counts all sleep as network.
 
-use brisk_results::{Cause, Part, Split, SplitMethod};
+use brisk_report::results::{Cause, Part, Split, SplitMethod};
 use brisk_sense::{CgroupMeter, Sense};
 
 use crate::error::Result;

@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use brisk_probes::{Event, Kind};
-use brisk_results::{Cause, Part, Split, SplitMethod};
+use brisk_report::results::{Cause, Part, Split, SplitMethod};
 
 pub(crate) mod network;
 mod system_call;

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use brisk_probes::{Event, Inode, Kind, Operation, Request};
-use brisk_results::{FileRead, StorageFlow, StorageUse};
+use brisk_report::results::{FileRead, StorageFlow, StorageUse};
 use serde::{Deserialize, Serialize};
 
 /// Most files listed in [`StorageUse::files`].

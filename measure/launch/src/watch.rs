@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use brisk_probes::{Event, Kind, Trace};
-use brisk_results::Ending;
+use brisk_report::results::Ending;
 use brisk_screen::{Rect, WindowInfo};
 use brisk_sense::{CgroupMeter, Sense};
 

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use brisk_launch::over::Limits;
 use brisk_launch::{App, Error, Launched, Launcher, Settings, Start, Surroundings, scope, script};
+use brisk_report::results::{Cause, Ending, SplitMethod, Stage};
 use brisk_requires::{Capability, available, requires, skip};
-use brisk_results::{Cause, Ending, SplitMethod, Stage};
 use brisk_screen::{VirtualX, X11};
 use brisk_sense::Sense;
 

@@ -8,8 +8,8 @@ use std::ffi::OsString;
 use std::sync::atomic::AtomicBool;
 
 use brisk_launch::{App, Launcher, Relaunched, Settings};
+use brisk_report::results::{AppState, Cause, Ending, SplitMethod};
 use brisk_requires::{Capability, available};
-use brisk_results::{AppState, Cause, Ending, SplitMethod};
 use brisk_screen::{Input, VirtualX, X11};
 use brisk_sense::Sense;
 use swapped::SwappedOut;

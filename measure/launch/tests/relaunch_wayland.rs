@@ -8,8 +8,8 @@ mod swapped;
 use std::sync::atomic::AtomicBool;
 
 use brisk_launch::{App, Launcher, Settings};
+use brisk_report::results::{AppState, Ending};
 use brisk_requires::{Capability, available};
-use brisk_results::{AppState, Ending};
 use brisk_screen::{Input, VirtualSway, Wayland};
 use brisk_sense::Sense;
 use swapped::SwappedOut;

@@ -17,7 +17,7 @@ use brisk_core::action::Setting;
 use brisk_core::knob::{Knob, VmSetting};
 use brisk_launch::{Launcher, Relaunched, Resident};
 use brisk_phone::{App, MemoryGroup, MemorySpec, Phone};
-use brisk_results::{AppVisit, EndedApp, EndedBy, MemoryCensus, Warning};
+use brisk_report::results::{AppVisit, EndedApp, EndedBy, MemoryCensus, Warning};
 use brisk_screen::{Input, Screen};
 
 use crate::answers::Answer;

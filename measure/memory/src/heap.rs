@@ -11,7 +11,7 @@ mod dumpsys;
 mod evaluate;
 mod table;
 
-use brisk_results::{HeapAim, HeapAlpha, HeapApp, HeapThreshold};
+use brisk_report::results::{HeapAim, HeapAlpha, HeapApp, HeapThreshold};
 
 pub use table::{Form, Table, TableError, Trace};
 

@@ -25,7 +25,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use brisk_phone::MemoryGroup;
-use brisk_results::EndedBy;
+use brisk_report::results::EndedBy;
 use brisk_sense::{Resource, Sense};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 

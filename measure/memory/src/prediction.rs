@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use brisk_iram::Mode;
 use brisk_iram::predict::{Moment, Note, Predictor, Repeats, Use};
-use brisk_results::{PredictionCost, PredictionResult, PredictionUser, PredictionWay};
+use brisk_report::results::{PredictionCost, PredictionResult, PredictionUser, PredictionWay};
 
 use crate::day::{Session, UserTrace};
 use baseline::Baseline;

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use brisk_core::causes::in_one_line;
 use brisk_launch::{Launcher, Resident};
 use brisk_phone::{App, Home, MemoryGroup, Phone};
-use brisk_results::{Ending, MemoryFailure, MemoryPart, RelaunchRun};
+use brisk_report::results::{Ending, MemoryFailure, MemoryPart, RelaunchRun};
 use brisk_screen::{Input, Screen};
 use brisk_sense::{ProcessMemory, Sense};
 

@@ -22,7 +22,7 @@ use brisk_core::causes::in_one_line;
 use brisk_core::random::Random;
 use brisk_core::stats::{Summary, median, ratio_of_sums, sum_of_medians};
 use brisk_phone::{App, LIMIT_MIN_BYTES};
-use brisk_results::{AppReturns, AppVisit, PolicyReturns, Regime, RegimeReturns};
+use brisk_report::results::{AppReturns, AppVisit, PolicyReturns, Regime, RegimeReturns};
 
 use crate::error::{Error, Result};
 use crate::ground::Ground;

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use brisk_lab::Status;
 use brisk_launch::App as Launch;
-use brisk_results::PhoneFacts;
+use brisk_report::results::PhoneFacts;
 use brisk_sense::Sense;
 use rustix::mount::{MountFlags, mount};
 

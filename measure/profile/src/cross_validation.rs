@@ -4,7 +4,7 @@
 //! workloads are others than those of the profile, or each of its own in turn with a profile that lacks it.
 
 use brisk_core::stats::bootstrapped;
-use brisk_results::{ProfileJudged, ProfilePick, ProfileSetting};
+use brisk_report::results::{ProfileJudged, ProfilePick, ProfileSetting};
 use brisk_smartstorage::model::{Ratio, Workload, blend};
 use brisk_smartstorage::{Config, Model, Setting, paper};
 

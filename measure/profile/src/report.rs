@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use brisk_results::{ProfileCell, ProfileJudged, ProfileMeter, ProfileReport, ProfileWorkload};
+use brisk_report::results::{ProfileCell, ProfileJudged, ProfileMeter, ProfileReport, ProfileWorkload};
 use brisk_smartstorage::model::Workload;
 use brisk_smartstorage::{Config, Model, Setting};
 

@@ -24,7 +24,7 @@ use brisk_bench::work_file::{Size, WorkFile};
 use brisk_bench::{Sense, cache};
 use brisk_core::random::Random;
 use brisk_lab_client::{Client, Device};
-use brisk_results::Header;
+use brisk_report::results::Header;
 use brisk_sense::{Identity, SampleChoice, Sampler};
 use brisk_smartstorage::model::MODEL_VERSION;
 use brisk_smartstorage::{Model, Setting};

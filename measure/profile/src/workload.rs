@@ -8,7 +8,7 @@
 //! The held-out workloads are for judging a profile; none of them is in it.
 
 use brisk_core::random::Random;
-use brisk_results::{Direction, Pattern};
+use brisk_report::results::{Direction, Pattern};
 use brisk_smartstorage::paper;
 use serde::{Deserialize, Serialize};
 

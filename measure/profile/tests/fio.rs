@@ -11,8 +11,8 @@ use brisk_bench::address::Region;
 use brisk_bench::load::{Load, Requests};
 use brisk_profile::fio;
 use brisk_profile::workload::{Action, Ask, Workload};
+use brisk_report::results::{Direction, Pattern};
 use brisk_requires::{Capability, requires, skip};
-use brisk_results::{Direction, Pattern};
 use serde_json::Value;
 
 /// Requests of either side, in numbers that do not depend on time.

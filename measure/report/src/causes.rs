@@ -4,10 +4,12 @@
 //! and writes are everywhere in these pages), green the network, an outline is sleep. Causes that took no time anywhere
 //! in a figure are left out of it.
 
-use brisk_results::{Cause, Part, Split, SplitMethod};
+use crate::results::{Cause, Part, Split, SplitMethod};
+use crate::vocabulary::{SPLIT, WHOLE};
 
 use crate::format;
-use crate::rows::{MS, Row, Value};
+use crate::measures::{self, Column, Measure, unit};
+use crate::rows::{Row, Value};
 use crate::svg::Tone;
 use crate::svg::stacks::{StackPart, Texture};
 
@@ -79,7 +81,7 @@ pub(crate) fn storage_share(split: Option<&Split>) -> Option<String> {
 
 /// Those causes that took any time in one of the rows, in their order.
 pub(crate) fn present(rows: &[Row]) -> Vec<Cause> {
-    let took = |row: &Row, cause: Cause| match row.get("split") {
+    let took = |row: &Row, cause: Cause| match row.get(SPLIT) {
         Some((_, Value::Split(split, _))) => time_ms(split, cause).is_some_and(|ms| ms > 0.0),
         _ => false,
     };
@@ -89,10 +91,10 @@ pub(crate) fn present(rows: &[Row]) -> Vec<Cause> {
 /// The row with a split: as a bar (a bar of full length stands for `full_ms`), and each part as a measure by its word.
 pub(crate) fn put(row: Row, split: Option<&Split>, whole_ms: f64, full_ms: f64) -> Row {
     let Some(split) = &split.map(|split| of_whole(split, whole_ms)) else { return row };
-    let row = row.put("split", MS, Value::Split(split.clone(), full_ms)).put("whole", MS, split.wall_ms);
+    let row = row.put(SPLIT, Value::Split(split.clone(), full_ms)).put(WHOLE, split.wall_ms);
     ORDER.into_iter().filter_map(|cause| Some((cause, time_ms(split, cause)?))).fold(row, |row, (cause, ms)| {
         let share = if ms == 0.0 { String::new() } else { format::share(ms, split.wall_ms) };
-        row.put(look(cause).word, MS, Value::Shown(format::ms(ms), share))
+        row.put(measure(cause), Value::Shown(format::ms(ms), share))
     })
 }
 
@@ -122,9 +124,13 @@ pub(crate) fn median(splits: &[&Split], whole_ms: f64) -> Option<Split> {
 }
 
 /// The columns of a table of splits: the causes that took time.
-pub(crate) fn columns(rows: &[Row]) -> String {
-    let words: Vec<&str> = present(rows).into_iter().map(|cause| look(cause).word).collect();
-    words.join(" | ")
+pub(crate) fn columns(rows: &[Row]) -> Vec<Column> {
+    present(rows).into_iter().map(|cause| measure(cause).into()).collect()
+}
+
+/// The time of a cause.
+fn measure(cause: Cause) -> Measure {
+    measures::shown(look(cause).word, unit::MS)
 }
 
 /// The parts of a bar.
@@ -299,7 +305,7 @@ mod tests {
     #[test]
     fn causes_without_time_are_not_drawn() {
         let split = split(SplitMethod::Bpf, &[(Cause::UserCpu, 1.0), (Cause::SwapIn, 0.0), (Cause::Network, f64::NAN)]);
-        let row = put(Row::at("launch", "cold"), Some(&split), 1.0, 1.0);
+        let row = put(Row::at(crate::vocabulary::LAUNCH, "cold"), Some(&split), 1.0, 1.0);
         assert_eq!(present(std::slice::from_ref(&row)), [Cause::UserCpu]);
         assert_eq!(letters_note(&[row]), "u user.");
     }

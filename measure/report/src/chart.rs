@@ -2,6 +2,7 @@
 
 use crate::causes;
 use crate::format;
+use crate::measures::{Column, Dimension, Measure};
 use crate::rows::{Row, Value, places};
 use crate::section::Chart;
 use crate::svg::Tone;
@@ -17,7 +18,8 @@ use crate::svg::stacks::{StackChart, StackGroup, StackRow, Texture};
 use crate::svg::strips::{Strip, StripCell, StripChart, beginnings};
 
 /// A value behind the name of its dimension or measure, unless it says that itself.
-fn labelled(name: &str, text: &str) -> String {
+fn labelled(column: Column, text: &str) -> String {
+    let name = column.head();
     if format::has_words(text, name) { text.to_owned() } else { format!("{name} {text}") }
 }
 
@@ -33,21 +35,21 @@ pub(crate) fn level(at: f64, words: impl Into<String>) -> Levels {
 #[derive(Debug, Default)]
 pub(crate) struct Dots<'a> {
     /// Dimension or measure that names a line.
-    pub(crate) name: &'a str,
+    pub(crate) name: Column,
     /// Measure.
-    pub(crate) value: &'a str,
+    pub(crate) value: Column,
     /// Measure that is printed at the line instead of the value, where it differs.
-    pub(crate) label: &'a str,
+    pub(crate) label: Column,
     /// Measure that stands below the value.
-    pub(crate) below: &'a str,
+    pub(crate) below: Column,
     /// Measure of published figures.
-    pub(crate) published: &'a str,
+    pub(crate) published: Column,
     /// Measure from which the value changed, drawn hollow.
-    pub(crate) from: &'a str,
+    pub(crate) from: Column,
     /// Measures drawn as strokes.
-    pub(crate) strokes: &'a [&'a str],
+    pub(crate) strokes: &'a [Measure],
     /// Measure of the runs.
-    pub(crate) runs: &'a str,
+    pub(crate) runs: Column,
     /// Values that matter.
     pub(crate) levels: Levels,
     /// Further values that the axis has to hold.
@@ -77,7 +79,7 @@ impl Dots<'_> {
                     marker: row.look.marker,
                     published: row.numbers(self.published),
                     from: row.number(self.from),
-                    strokes: self.strokes.iter().flat_map(|stroke| row.numbers(stroke)).collect(),
+                    strokes: self.strokes.iter().flat_map(|stroke| row.numbers(*stroke)).collect(),
                     runs: match row.get(self.runs) {
                         Some((_, Value::Runs(runs))) => runs.clone(),
                         _ => Vec::new(),
@@ -99,17 +101,17 @@ impl Dots<'_> {
 
 /// Lines over an axis, one for each place of a dimension.
 #[derive(Debug, Default)]
-pub(crate) struct Lines<'a> {
+pub(crate) struct Lines {
     /// Dimension or measure along the abscissa.
-    pub(crate) x: &'a str,
+    pub(crate) x: Column,
     /// Measure.
-    pub(crate) y: &'a str,
+    pub(crate) y: Column,
     /// Dimension that tells lines apart.
-    pub(crate) series: &'a str,
+    pub(crate) series: Column,
     /// Dimension whose text names a line at its end; none is named without it.
-    pub(crate) named: &'a str,
+    pub(crate) named: Column,
     /// Measure in words that marks a point.
-    pub(crate) mark: &'a str,
+    pub(crate) mark: Column,
     /// Whether names stand before the lines, and not behind them.
     pub(crate) names_first: bool,
     /// Values of the ordinate that matter.
@@ -118,7 +120,7 @@ pub(crate) struct Lines<'a> {
     pub(crate) events: Levels,
 }
 
-impl Lines<'_> {
+impl Lines {
     /// The chart.
     pub(crate) fn draw(self, title: impl Into<String>, [x, y]: [Axis; 2], rows: &[Row]) -> Chart {
         let mut series: Vec<(String, Series)> = Vec::new();
@@ -144,7 +146,7 @@ impl Lines<'_> {
             let mark = Some(row.text(self.mark)).filter(|mark| !mark.is_empty());
             let place = if row.get(self.x).is_none() { row.text(self.x) } else { labelled(self.x, &row.text(self.x)) };
             // A measure such as `MB/s` is its own unit.
-            let unit = if self.y.contains('/') { format!(" {}", self.y) } else { String::new() };
+            let unit = if self.y.head().contains('/') { format!(" {}", self.y.head()) } else { String::new() };
             let words = format!("{subject} at {place}: {}{unit}", row.text(self.y));
             line.points.push(Point { x: at, y: value, range: row.range(self.y), words, mark });
         }
@@ -174,8 +176,8 @@ pub(crate) fn bars(
     title: impl Into<String>,
     y: Axis,
     rows: &[Row],
-    group: [&str; 2],
-    measures: &[(&str, Fill)],
+    group: [Column; 2],
+    measures: &[(Measure, Fill)],
     label: impl Fn(&Row, f64) -> String,
 ) -> Chart {
     let groups: Vec<Group> = rows
@@ -185,16 +187,17 @@ pub(crate) fn bars(
             bars: measures
                 .iter()
                 .filter_map(|(measure, fill)| {
-                    let value = row.number(measure)?;
+                    let value = row.number(*measure)?;
                     Some(Bar {
                         value,
-                        range: row.range(measure),
+                        range: row.range(*measure),
                         // Between its neighbours a number has no room; the table and the pointer have it.
                         label: if *fill == Fill::Half { String::new() } else { label(row, value) },
                         words: format!(
-                            "{} {measure}: {}",
+                            "{} {}: {}",
                             group.map(|name| row.text(name)).join(" "),
-                            row.text(measure)
+                            measure.name,
+                            row.text(*measure)
                         ),
                         tone: row.look.tone,
                         fill: *fill,
@@ -212,10 +215,11 @@ pub(crate) fn bars(
 pub(crate) fn stacks(
     title: impl Into<String>,
     rows: &[Row],
-    group: &str,
-    name: &str,
-    [time, split]: [&str; 2],
+    group: Column,
+    name: impl Into<Column>,
+    [time, split]: [Measure; 2],
 ) -> Chart {
+    let name = name.into();
     let mut groups: Vec<StackGroup> =
         places(rows, group).into_iter().map(|name| StackGroup { name, rows: Vec::new() }).collect();
     if groups.is_empty() {
@@ -245,7 +249,7 @@ pub(crate) fn stacks(
     Chart::Stacks(StackChart {
         title: title.into(),
         description: words.collect::<Vec<_>>().join(" "),
-        x: Axis::new(time, Law::Linear, format::ms_tick),
+        x: Axis::new(time.name, Law::Linear, format::ms_tick),
         limits: causes::HCI_LIMITS_MS.map(|ms| (ms, format::ms_tick(ms))).into(),
         groups,
     })
@@ -253,22 +257,22 @@ pub(crate) fn stacks(
 
 /// Strips of cells: one strip for each place along a dimension, one cell for each of its rows.
 #[derive(Debug, Default)]
-pub(crate) struct Strips<'a> {
+pub(crate) struct Strips {
     /// Dimension that tells strips apart.
-    pub(crate) strip: &'a str,
+    pub(crate) strip: Column,
     /// Dimension that cells follow each other along.
-    pub(crate) cell: &'a str,
+    pub(crate) cell: Column,
     /// Dimension whose places have letters below the cells.
-    pub(crate) letters: &'a str,
+    pub(crate) letters: Column,
     /// Measure that is a bar's height.
-    pub(crate) value: &'a str,
+    pub(crate) value: Column,
     /// Measure in words that says what a cell is.
-    pub(crate) state: &'a str,
+    pub(crate) state: Column,
     /// Sum of each strip, by the strip's name.
     pub(crate) labels: Vec<(String, String)>,
 }
 
-impl Strips<'_> {
+impl Strips {
     /// The chart; `face` is the look of a state.
     pub(crate) fn draw(
         self,
@@ -316,26 +320,26 @@ impl Strips<'_> {
             format!("{}: {}. {cells}.", format::sentence(&strip.name), strip.label)
         });
         let description = words.collect::<Vec<_>>().join(" ");
-        Chart::Strips(StripChart { title: title.into(), description, y, x: self.cell.to_owned(), strips })
+        Chart::Strips(StripChart { title: title.into(), description, y, x: self.cell.head().to_owned(), strips })
     }
 }
 
 /// Stacked areas: one layer for each place along a dimension, from the bottom.
 #[derive(Debug, Default)]
-pub(crate) struct Areas<'a> {
+pub(crate) struct Areas {
     /// Dimension along the abscissa.
-    pub(crate) x: &'a str,
+    pub(crate) x: Column,
     /// Measure that is a layer's height.
-    pub(crate) y: &'a str,
+    pub(crate) y: Column,
     /// Dimension that tells layers apart.
-    pub(crate) layer: &'a str,
+    pub(crate) layer: Column,
     /// Values of the ordinate that matter.
     pub(crate) levels: Levels,
     /// Further values that the ordinate has to hold.
     pub(crate) holds: Vec<f64>,
 }
 
-impl Areas<'_> {
+impl Areas {
     /// The chart; `face` is the look of a layer.
     pub(crate) fn draw(
         self,
@@ -380,8 +384,8 @@ pub(crate) fn grid(
     title: impl Into<String>,
     across: &str,
     rows: &[Row],
-    [down_name, across_name]: [&str; 2],
-    [share, text, below]: [&str; 3],
+    [down_name, across_name]: [Dimension; 2],
+    [share, text, below]: [Measure; 3],
 ) -> Chart {
     let mut columns: Vec<(String, Option<f64>)> = Vec::new();
     for place in rows.iter().filter_map(|row| row.place(across_name)) {
@@ -417,7 +421,7 @@ pub(crate) fn runs(values: impl Iterator<Item = f64>) -> Vec<Run> {
 
 /// What charts side by side have to hold to share an axis: the middles of a measure over all their rows, and the ends of its
 /// intervals that are no outliers.
-pub(crate) fn span(rows: &[Row], measure: &str, law: Law) -> Vec<f64> {
+pub(crate) fn span(rows: &[Row], measure: Measure, law: Law) -> Vec<f64> {
     let ranges: Vec<(f64, f64)> = rows.iter().filter_map(|row| row.range(measure)).collect();
     held(law, rows.iter().filter_map(|row| row.number(measure)).chain([1.0]), &ranges)
 }

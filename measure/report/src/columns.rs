@@ -2,42 +2,43 @@
 
 use crate::causes;
 use crate::format::{self, interval_note};
-use crate::rows::{NUMBER, Row, Unit, Value, places};
+use crate::measures::{Column, Dimension, Unit, unit};
+use crate::rows::{Row, Value, places};
 use crate::table::{Cell, Kind, Table, sparkline};
 
 impl Table {
-    /// A table with a line for each row and a column for each name between `|`: a dimension, a measure, or `interval of`,
-    /// `spread of`, `bar of` one. What the intervals are is noted below it.
-    pub(crate) fn of(title: impl Into<String>, rows: &[Row], columns: &str) -> Self {
-        let names: Vec<&str> = columns.split('|').map(str::trim).collect();
-        let columns = names.iter().map(|name| match name.split_once(" of ") {
-            Some(("interval" | "spread", _)) => (name.split(' ').next().unwrap_or_default().to_owned(), Kind::Numbers),
-            Some(("bar", _)) => (String::new(), Kind::Bars),
-            _ => match kind(rows, name) {
-                Kind::Bars => (String::new(), Kind::Bars),
-                kind => ((*name).to_owned(), kind),
-            },
+    /// A table with a line for each row. What the intervals are is noted below it.
+    pub(crate) fn of(title: impl Into<String>, rows: &[Row], columns: &[Column]) -> Self {
+        let heads = columns.iter().map(|column| match kind(rows, *column) {
+            Kind::Bars => (String::new(), Kind::Bars),
+            kind => (column.head().to_owned(), kind),
         });
-        let mut table = Self::new(title, columns.collect());
-        table.rows = rows.iter().map(|row| names.iter().map(|name| cell(row, name)).collect()).collect();
-        let shown = || rows.iter().flat_map(|row| names.iter().filter_map(|name| row.summary(name)));
+        let mut table = Self::new(title, heads.collect());
+        table.rows = rows.iter().map(|row| columns.iter().map(|column| cell(row, *column)).collect()).collect();
+        let shown = || rows.iter().flat_map(|row| columns.iter().filter_map(|column| row.summary(*column)));
         table.note = interval_note(shown());
         table.weakest = format::weakest(shown());
         table
     }
 
-    /// A table with a line for each place along the dimensions `down` (between `|`) and a column for each place along
-    /// `across`: one measure.
-    pub(crate) fn across(title: impl Into<String>, rows: &[Row], down: &str, across: &str, measure: &str) -> Self {
-        let (down, heads): (Vec<&str>, _) = (down.split('|').map(str::trim).collect(), places(rows, across));
-        let line = |row: &Row| -> Vec<String> { down.iter().map(|name| row.text(name)).collect() };
+    /// A table with a line for each place along the dimensions `down` and a column for each place along `across`: one
+    /// measure.
+    pub(crate) fn across(
+        title: impl Into<String>,
+        rows: &[Row],
+        down: &[Column],
+        across: Dimension,
+        measure: impl Into<Column>,
+    ) -> Self {
+        let (heads, measure) = (places(rows, across), measure.into());
+        let line = |row: &Row| -> Vec<String> { down.iter().map(|column| row.text(*column)).collect() };
         let mut lines: Vec<Vec<String>> = Vec::new();
         for row in rows.iter().map(line) {
             if !lines.contains(&row) {
                 lines.push(row);
             }
         }
-        let columns = down.iter().map(|name| ((*name).to_owned(), kind(rows, name)));
+        let columns = down.iter().map(|column| (column.head().to_owned(), kind(rows, *column)));
         let measured = heads.iter().map(|head| (head.clone(), kind(rows, measure)));
         let mut table = Self::new(title, columns.chain(measured).collect());
         for places in lines {
@@ -51,7 +52,8 @@ impl Table {
     }
 
     /// The same with the shape of each column below it.
-    pub(crate) fn with_shapes(mut self, rows: &[Row], across: &str, measure: &str) -> Self {
+    pub(crate) fn with_shapes(mut self, rows: &[Row], across: Dimension, measure: impl Into<Column>) -> Self {
+        let measure = measure.into();
         if self.rows.len() > 2 {
             let shape = |head: &str| {
                 let of = rows.iter().filter(|row| row.text(across) == head);
@@ -100,53 +102,61 @@ impl Cell {
     }
 }
 
-/// Whether a column of this name holds words or numbers.
-fn kind(rows: &[Row], name: &str) -> Kind {
-    let is_words = |row: &Row| match (row.get(name), row.place(name)) {
+/// Whether a column holds words or numbers.
+fn kind(rows: &[Row], column: Column) -> Kind {
+    let is_words = |row: &Row| match (row.get(column), row.place(column)) {
         (Some((_, value)), _) => matches!(value, Value::Words(_) | Value::Verdict(..)),
         (None, Some(place)) => place.number.is_none(),
         (None, None) => false,
     };
-    if rows.iter().any(|row| matches!(row.get(name), Some((_, Value::Split(..))))) {
-        Kind::Bars
-    } else if rows.iter().any(is_words) {
-        Kind::Words
-    } else {
-        Kind::Numbers
+    let is_split = |row: &Row| matches!(row.get(column), Some((_, Value::Split(..))));
+    match column {
+        Column::Bar(_) => Kind::Bars,
+        _ if rows.iter().any(is_split) => Kind::Bars,
+        _ if rows.iter().any(is_words) => Kind::Words,
+        _ => Kind::Numbers,
     }
 }
 
-/// What stands in a column of this name.
-fn cell(row: &Row, name: &str) -> Cell {
-    if let Some(place) = row.place(name) {
-        return Cell::Text(place.text.clone());
-    }
-    if let Some((unit, value)) = row.get(name) {
-        return Cell::of(unit, value);
-    }
-    let Some((what, of)) = name.split_once(" of ") else { return Cell::Empty };
-    match (what, row.get(of)) {
-        ("interval", Some((unit, Value::Summary(summary)))) => {
-            // The value next to it has the unit of a ratio.
-            let show = if (unit.show)(1.0).ends_with('x') { NUMBER.show } else { unit.show };
-            Cell::Text(format::interval(summary, show))
+/// What stands in a column.
+fn cell(row: &Row, column: Column) -> Cell {
+    match column {
+        Column::Interval(measure) => row.get(measure).map_or(Cell::Empty, |(unit, value)| match value {
+            Value::Summary(summary) => {
+                // The value next to it has the unit of a ratio.
+                let show = if (unit.show)(1.0).ends_with('x') { unit::NUMBER.show } else { unit.show };
+                Cell::Text(format::interval(summary, show))
+            }
+            _ => Cell::Empty,
+        }),
+        Column::Spread(measure) => {
+            row.summary(measure).map_or(Cell::Empty, |summary| Cell::Text(format::variation(summary)))
         }
-        ("spread", Some((_, Value::Summary(summary)))) => Cell::Text(format::variation(summary)),
-        ("bar", Some(_)) => row.number(of).map_or(Cell::Empty, Cell::Bar),
-        _ => Cell::Empty,
+        Column::Bar(measure) => row.number(measure).map_or(Cell::Empty, Cell::Bar),
+        column => match (row.place(column), row.get(column)) {
+            (Some(place), _) => Cell::Text(place.text.clone()),
+            (None, Some((unit, value))) => Cell::of(unit, value),
+            (None, None) => Cell::Empty,
+        },
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::{MS, TIMES};
+    use crate::measures::unit::{MS, TIMES};
+    use crate::measures::{Measure, columns, shown};
+    use crate::vocabulary::{APP, START};
     use brisk_core::stats::Summary;
+
+    const DURATION: Measure = shown("time", MS);
+    const RATIO: Measure = shown("ratio", TIMES);
+    const ELSEWHERE: Measure = shown("elsewhere", MS);
 
     fn rows() -> Vec<Row> {
         let row = |app: &str, start: &str, ms: f64| {
             let time = Summary::of(&[ms, ms, ms * 1.1]).expect("finite");
-            Row::at("app", app).by("start", start).put("time", MS, time).put("ratio", TIMES, ms / 100.0)
+            Row::at(APP, app).by(START, start).put(DURATION, time).put(RATIO, ms / 100.0)
         };
         vec![row("a", "cold", 200.0), row("a", "warm", 100.0), row("b", "cold", 400.0)]
     }
@@ -157,8 +167,9 @@ mod tests {
 
     #[test]
     fn a_declaration_names_dimensions_measures_and_what_follows_from_them() {
-        let table = Table::of("T", &rows(), "app | time | interval of time | ratio | bar of ratio | unheard of");
-        assert_eq!(heads(&table), ["app", "time", "interval", "ratio", "", "unheard of"]);
+        let table =
+            Table::of("T", &rows(), columns![APP, DURATION, DURATION.interval(), RATIO, RATIO.bar(), ELSEWHERE]);
+        assert_eq!(heads(&table), ["app", "time", "interval", "ratio", "", "elsewhere"]);
         let cells = &table.rows[0];
         assert_eq!(cells[..2], ["a".into(), Cell::Measure("200 ms".into(), "±5 %".into())]);
         assert_eq!(cells[2..], ["200 to 220 ms".into(), "2.00x".into(), Cell::Bar(2.0), Cell::Empty]);
@@ -167,7 +178,7 @@ mod tests {
 
     #[test]
     fn one_measure_goes_across_a_dimension_and_lacks_where_it_was_not_measured() {
-        let table = Table::across("T", &rows(), "app", "start", "ratio");
+        let table = Table::across("T", &rows(), columns![APP], START, RATIO);
         assert_eq!(heads(&table), ["app", "cold", "warm"]);
         assert_eq!(
             table.rows,
@@ -177,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_turned_table_has_its_lines_as_columns() {
-        let table = Table::across("T", &rows(), "app", "start", "ratio").turned();
+        let table = Table::across("T", &rows(), columns![APP], START, RATIO).turned();
         assert_eq!(heads(&table), ["app", "a", "b"]);
         assert_eq!(table.rows[1], ["warm".into(), "1.00x".into(), Cell::Empty]);
     }

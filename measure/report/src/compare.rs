@@ -1,12 +1,12 @@
 //! Documents of the same kind compared, measure by measure.
 //!
 //! ```text
-//! Document ─> measured ─> [Row] ─┐
+//! Document ─> Kind::rows ─> [Row] ─┐
 //!                                ├─ join by dimensions ─> Estimate ─> LogRatio ─> level of all ─> verdict
-//! Document ─> measured ─> [Row] ─┘     (pooled over documents)  (log_ratio)   (false_alarms)
+//! Document ─> Kind::rows ─> [Row] ─┘     (pooled over documents)  (log_ratio)   (false_alarms)
 //! ```
 //!
-//! - `measured`: which rows and measures each kind has, and which way each measure improves: one table.
+//! - `rows` of each [`Kind`](crate::section::Kind): what is compared; `measures`: which way each measure improves.
 //! - `log_ratio`: ratio, p value and interval of one measure.
 //! - `false_alarms`: the level at which a measure counts as changed, given all of them.
 //! - `circumstances`: in what the conditions differ.
@@ -20,20 +20,19 @@
 mod circumstances;
 mod false_alarms;
 mod log_ratio;
-pub(crate) mod measured;
 
 use std::collections::{HashMap, HashSet};
 
-use brisk_results::{
+use crate::results::{
     Better, ChangeVerdict, ComparedCondition, ComparedDocument, ComparedMeasure, ComparedValue, ComparisonReport,
     Document, Header, SCHEMA_VERSION, UnmatchedMeasure, Warning,
 };
 use thiserror::Error;
 
 use crate::format;
+use crate::measures::Measure;
 use crate::rows::Row;
 use log_ratio::{Estimate, LogRatio};
-use measured::Measure;
 
 /// Documents that were measured under the same condition: repeats of each other where they are of one kind and device.
 #[derive(Debug, Clone)]
@@ -127,7 +126,7 @@ struct Key {
 #[derive(Debug, Clone)]
 struct Found {
     key: Key,
-    measure: &'static Measure,
+    measure: Measure,
     /// One for each document that has it; `None` where the value is not positive.
     estimates: Vec<Option<Estimate>>,
 }
@@ -144,7 +143,7 @@ impl All {
         self.at.get(key).map(|at| &self.found[*at])
     }
 
-    fn add(&mut self, key: &Key, measure: &'static Measure, estimate: Option<Estimate>) {
+    fn add(&mut self, key: &Key, measure: Measure, estimate: Option<Estimate>) {
         let next = self.found.len();
         let at = *self.at.entry(key.clone()).or_insert(next);
         if at == next {
@@ -286,7 +285,7 @@ fn found(condition: &Condition, several_devices: &[&'static str]) -> All {
         let device = several_devices.contains(&kind).then(|| ("device".to_owned(), circumstances::device(document)));
         // Base loads are points of the sweeps too: the first counts.
         let mut of_document: HashSet<Key> = HashSet::new();
-        for row in measured::rows(document) {
+        for row in document.of().rows() {
             for (key, measure, estimate) in measures_of(kind, device.as_ref(), &row) {
                 if of_document.insert(key.clone()) {
                     all.add(&key, measure, estimate);
@@ -301,16 +300,13 @@ fn measures_of<'a>(
     kind: &'static str,
     device: Option<&'a (String, String)>,
     row: &'a Row,
-) -> impl Iterator<Item = (Key, &'static Measure, Option<Estimate>)> + 'a {
-    row.measures().filter_map(move |(name, unit, value)| {
-        let measure = measured::measure(name);
-        debug_assert!(measure.is_some(), "{name} is not among the measures");
-        let measure = measure?;
-        debug_assert_eq!((unit.show)(1234.5), (measured::unit(measure.unit).show)(1234.5), "the unit of {name}");
+) -> impl Iterator<Item = (Key, Measure, Option<Estimate>)> + 'a {
+    row.measures().map(move |(measure, value)| {
+        debug_assert!(measure.better.is_some(), "{} is not declared to be compared", measure.name);
         let place = row.dimensions().filter(|(_, place)| !place.text.is_empty());
-        let place = place.map(|(dimension, place)| (dimension.to_owned(), place.text.clone()));
+        let place = place.map(|(dimension, place)| (dimension.name.to_owned(), place.text.clone()));
         let place = device.cloned().into_iter().chain(place).collect();
-        Some((Key { kind, place, measure: name }, measure, Estimate::of(value)))
+        (Key { kind, place, measure: measure.name }, measure, Estimate::of(value))
     })
 }
 
@@ -361,8 +357,8 @@ fn measure(condition: &str, baseline: &Found, compared: &Found) -> Joined {
         kind: key.kind.to_owned(),
         place: key.place.clone(),
         measure: measure.name.to_owned(),
-        unit: measure.unit.to_owned(),
-        better: measure.better,
+        unit: measure.unit.name.to_owned(),
+        better: measure.better.unwrap_or(Better::Neither),
         baseline: value(base, baseline),
         compared: value(other, compared),
         ratio: ratio.map(|ratio| ratio.log.exp()).filter(|ratio| ratio.is_finite() && *ratio > 0.0),

@@ -6,10 +6,12 @@
 use brisk_core::stats::Summary;
 
 use crate::format;
+use crate::measures::Measure;
 use crate::ratio::Judgement;
 use crate::rows::{Look, Row};
 use crate::section::{Figure, Glyph};
 use crate::svg::{Marker, Tone};
+use crate::vocabulary::EFFECT;
 
 /// What a change means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,13 +118,13 @@ fn against(one: &Summary, base: &Summary, more_is_better: bool) -> Effect {
 }
 
 /// The rows with the verdict on a measure, against the first of them, in `effect` and in their look. The first is the base.
-pub(crate) fn against_first(rows: Vec<Row>, measure: &str, more_is_better: bool) -> Vec<Row> {
+pub(crate) fn against_first(rows: Vec<Row>, measure: Measure, more_is_better: bool) -> Vec<Row> {
     let base = rows.first().and_then(|row| row.summary(measure).copied());
     let judged = |(n, row): (usize, Row)| {
         let found = row.summary(measure).copied().zip(base).filter(|_| n > 0);
         let Some((one, base)) = found else { return row.look(Look::PLAIN) };
         let effect = against(&one, &base, more_is_better);
-        row.look(effect.look()).judge("effect", effect, effect.words())
+        row.look(effect.look()).judge(EFFECT, effect, effect.words())
     };
     rows.into_iter().enumerate().map(judged).collect()
 }

@@ -1,6 +1,6 @@
 //! How launches and steps ended, in words: a time that is not that of a settled screen is never shown as if it were.
 
-use brisk_results::Ending;
+use crate::results::Ending;
 
 /// How one ended.
 pub(crate) fn words(ending: &Ending) -> String {

@@ -1,8 +1,8 @@
 //! The head of a document: machine, device and circumstances, as pairs of a word and a value.
 
+use crate::results::{BlockDevice, Header, KernelFidelity, LaunchSet, PhoneFacts, ScreenFacts};
 use brisk_core::stats::Summary;
 use brisk_core::units::format_bytes;
-use brisk_results::{BlockDevice, Header, LaunchSet, PhoneFacts, ScreenFacts};
 
 use crate::format::{self, shorten};
 use crate::papers;
@@ -172,4 +172,20 @@ fn queue(device: &BlockDevice) -> String {
     .flatten()
     .collect();
     parts.join(", ")
+}
+
+/// How far figures of the kernel lab can be believed.
+pub(crate) fn fidelity(of: &KernelFidelity) -> String {
+    let reused = if of.kept == 0 { String::new() } else { format!(", {} of which are from an earlier run", of.kept) };
+    format!(
+        "The device's timer was {} late on average at most ({} allowed), a case and its repeat differed by {} of all \
+         requests ({} allowed) and by {} of those of equal jobs, in {} of {}{reused}.",
+        format::us(of.lateness_ns_mean / 1e3),
+        format::us(of.lateness_ns_bound / 1e3),
+        format::percent(of.repeat_percent),
+        format::percent(of.repeat_percent_bound),
+        format::percent(of.repeat_percent_of_jobs),
+        format::plural(of.boots.into(), "boot"),
+        format::plural(of.cases.into(), "case"),
+    )
 }

@@ -2,9 +2,9 @@
 //!
 //! A value that is not a number prints as `-`; nothing prints `NaN`, and no number is longer than a table can bear.
 
+use crate::results::{Direction, Pattern};
 use brisk_core::stats::Summary;
 use brisk_core::units;
-use brisk_results::{Direction, Pattern};
 
 /// A duration given in microseconds.
 pub(crate) fn us(value_us: f64) -> String {
@@ -339,9 +339,13 @@ pub(crate) fn harmless(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             '\n' => c,
-            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}' => {
-                '\u{fffd}'
-            }
+            '\u{200e}'
+            | '\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{2064}'
+            | '\u{2066}'..='\u{2069}'
+            | '\u{fffe}'
+            | '\u{ffff}' => '\u{fffd}',
             c if c.is_control() => '\u{fffd}',
             c => c,
         })
@@ -391,6 +395,15 @@ pub(crate) fn shorten(text: &str, most: usize) -> String {
     }
     let (front, back) = (most * 2 / 3, most - most * 2 / 3 - 1);
     text.chars().take(front).chain(['…']).chain(text.chars().skip(count - back)).collect()
+}
+
+/// An energy, from microjoules.
+pub(crate) fn energy(uj: f64) -> String {
+    match uj.abs() {
+        large if large >= 1e6 => format!("{} J", number(uj / 1e6)),
+        middle if middle >= 1e3 => format!("{} mJ", number(uj / 1e3)),
+        _ => format!("{} uJ", number(uj)),
+    }
 }
 
 #[cfg(test)]

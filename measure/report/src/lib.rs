@@ -4,25 +4,26 @@
 //! measures, and nothing here reads or writes a file.
 //!
 //! ```text
-//! Document ─> kinds/KIND.rs ─┬─> verdict: sentences ─────────────────────────────────────┐
-//!             (Kind)         └─> [Row] ─┬─> Table::of("load | depth | MB/s") ─> Figure ──┼─> Section ─┬─> terminal: text
-//!                                       └─> Dots, Lines, bars, stacks ───────────────────┘            ├─> page: HTML, SVG
-//!                                                                                                   └─> markdown
+//! Document ─> kinds/KIND ─┬─> sentences ───────────────────────────────────────────────────┐
+//!             (Kind)      └─> [Row] ─┬─> Table::of(columns![LOAD, DEPTH, RATE]) ─> Figure ─┼─> Section ─┬─> terminal: text
+//!                                    └─> Dots, Lines, bars, stacks ────────────────────────┘            ├─> page: HTML, SVG
+//!                                                                                                       └─> markdown
 //! ```
 //!
-//! - *Rows are tidy* (`rows`): a row is one place of a study. It has dimensions (load, depth, app), and for each measure a
-//!   name, a unit and a value: a summary with its interval, a number, a word, runs, or the parts of a time. The unit says how a value
-//!   reads, in tables, at marks and at axes.
-//! - *A kind declares* (`kinds`, one file each): the rows of its report, the columns of its tables as `"load | depth | MB/s | bar of
-//!   MB/s"`, the dimension and the measure of its charts, captions and notes; and it has its verdict in prose, functions of the
-//!   report to sentences. Spreads, intervals, legends, descriptions and what the intervals promise are not its business.
+//! - *A measure is declared once* (`measures`, `vocabulary`, `columns.rs` of each kind): name, unit, which way it improves, whether it
+//!   may leave the device. Rows, tables, charts, comparisons, CSV and [`schema`] name it by identifier: a slip does not compile.
+//! - *Rows are tidy* (`rows`): a row is one place of a study. It has places along dimensions (load, depth, app), and values of
+//!   measures: a summary with its interval, a number, a word, runs, or the parts of a time. The unit says how a value reads, in
+//!   tables, at marks and at axes.
+//! - *A kind is a folder* (`kinds`): the struct of its result, its measures, the rows that are compared, and its page: tables, charts,
+//!   captions, notes, and sentences, which are functions of the result. Spreads, intervals, legends, descriptions and what the
+//!   intervals promise are not its business.
 //! - *One renderer each*: `columns` and `chart` make tables and drawings (`svg`) of rows, `table` is text or markup, `terminal`
 //!   and `page` put a `Section` together: one sentence that leads and a picture, three sentences at most, warnings, figures, what else
 //!   was found, facts.
 //! - *Programs read values* ([`csv()`]): the rows that are compared, one value a line, with the same columns for all kinds.
 //! - *A run has many documents*: [`pages`] gives a page for each device with an index, [`verdict`] three sentences over all.
-//! - *Kinds are listed once*, in `brisk_results::documents!`, from which reading, heads and dispatch derive. A new kind is its
-//!   line there, its file here and the line that declares this module.
+//! - *Kinds are listed once*, in `kinds`, from which reading, heads, schema and dispatch derive.
 //! - *Documents are compared* (`compare`): which rows of a kind join with those of another document, the ratio of each measure
 //!   with its interval, and a verdict that holds for many measures. The result is a document too.
 //! - Code that several kinds share: causes of waiting (`causes`), sets of launches (`sets`), endings, ratios in
@@ -34,6 +35,7 @@
 //! - the page needs nothing from outside;
 //! - text from the machine (a device's model) can neither become markup nor move the cursor of a terminal.
 
+mod apps;
 mod causes;
 mod chart;
 mod columns;
@@ -44,14 +46,19 @@ mod endings;
 mod facts;
 mod format;
 mod kinds;
+mod launches;
 mod markdown;
+mod measures;
+mod opening;
 mod page;
 pub mod papers;
 mod ratio;
 mod read;
+pub mod results;
 mod rows;
 mod section;
 mod sets;
+mod storage;
 mod svg;
 mod table;
 mod terminal;
@@ -61,30 +68,31 @@ mod tidy;
 #[cfg(test)]
 extern crate self as brisk_report;
 mod verdict;
+mod vocabulary;
 mod warnings;
 
-use brisk_results::Document;
+use crate::results::Document;
 pub use compare::{CompareError, Condition, compare};
 pub use read::{ReadError, parse};
+pub use terminal::{Meaning, View};
 
-/// The text for a terminal: the verdict in words, then warnings, tables, and device and run. `width` is the number of columns;
-/// without it tables take what they need.
+/// The text for a terminal: the verdict in words, then warnings, tables, and device and run.
 #[must_use]
-pub fn terminal(document: &Document, width: Option<u16>) -> String {
-    terminal::render(document, width)
+pub fn terminal(document: &Document, view: impl Into<View>) -> String {
+    terminal::render(document, view.into())
 }
 
 /// A comparison as [`terminal()`] shows it, with all measures: those without a change too.
 #[must_use]
-pub fn terminal_of_all(report: &brisk_results::ComparisonReport, width: Option<u16>) -> String {
-    terminal::show(&report.header, &kinds::comparison::section(report, true), width)
+pub fn terminal_of_all(report: &results::ComparisonReport, view: impl Into<View>) -> String {
+    terminal::show(&report.header, &kinds::comparison::page::section(report, true), view.into())
 }
 
 /// Several benchmarks compared, as text; `None` when there are fewer than two, or when they have no
 /// load in common.
 #[must_use]
-pub fn comparison(documents: &[Document], width: Option<u16>) -> Option<String> {
-    terminal::comparison(documents, width)
+pub fn comparison(documents: &[Document], view: impl Into<View>) -> Option<String> {
+    terminal::comparison(documents, view.into())
 }
 
 /// One page without any outside reference, for one document or for many: proofs first, then studies, then benchmarks. Several
@@ -105,6 +113,14 @@ pub fn csv(documents: &[Document]) -> String {
 #[must_use]
 pub fn markdown(documents: &[Document]) -> String {
     markdown::render(documents)
+}
+
+/// The JSON Schema (draft 2020-12) of all documents. A measured field has what its measure is declared with in `measure`: name, unit,
+/// which way it improves, and whether it may leave the device.
+#[must_use]
+pub fn schema() -> String {
+    let schema = schemars::schema_for!(Document);
+    serde_json::to_string_pretty(&schema).expect("a schema is JSON") + "\n"
 }
 
 /// What each page has near its beginning, and files that are no page of brisk have not.

@@ -7,8 +7,8 @@
 
 pub mod apps;
 
-use brisk_results::Direction::{self, Read, Write};
-use brisk_results::Pattern::{self, Random, Sequential};
+use crate::results::Direction::{self, Read, Write};
+use crate::results::Pattern::{self, Random, Sequential};
 
 /// Mean response time of a 4 KiB request alone on the device.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use brisk_results::{Document, SCHEMA_VERSION};
+use crate::results::{Document, SCHEMA_VERSION};
 use serde::Deserialize;
 use serde::de::{self, Deserializer as _, SeqAccess, Visitor};
 use serde_json::value::RawValue;

@@ -2,57 +2,18 @@
 //!
 //! A [`Row`] is one place of a study: its *dimensions* (load, depth, app, ...) and, for each *measure* (name and unit), what was
 //! found there: a summary with its interval, a number, a word, the runs, or the parts of a time. Tables and charts are
-//! declared by the names of dimensions and measures; how a value reads follows from its unit.
+//! declared by dimensions and measures (`measures`), which the compiler knows; how a value reads follows from its unit.
 
+use crate::results::{Direction, Pattern, Split};
 use brisk_core::stats::Summary;
 use brisk_core::units::format_bytes;
-use brisk_results::{Direction, Pattern, Split};
 
 use crate::effect::Effect;
 use crate::format;
+use crate::measures::{Column, Dimension, Measure, Unit};
 use crate::svg::bars::Fill;
 use crate::svg::dots::Run;
 use crate::svg::{Marker, Tone};
-
-/// How values of a measure read, in a table and as a tick.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Unit {
-    /// With its unit.
-    pub(crate) show: fn(f64) -> String,
-    /// As a tick of an axis.
-    pub(crate) tick: fn(f64) -> String,
-}
-
-const fn unit(show: fn(f64) -> String, tick: fn(f64) -> String) -> Unit {
-    Unit { show, tick }
-}
-
-/// Microseconds.
-pub(crate) const US: Unit = unit(format::us, format::us_tick);
-/// Milliseconds.
-pub(crate) const MS: Unit = unit(format::ms, format::ms_tick);
-/// Seconds.
-pub(crate) const S: Unit = unit(format::seconds, format::tick);
-/// Bytes.
-pub(crate) const BYTES: Unit = unit(format::bytes, format::bytes);
-/// Bytes a second, in MB/s.
-pub(crate) const BANDWIDTH: Unit = unit(format::bandwidth, |v| format::tick(v / 1e6));
-/// Bytes a second, in MB/s that the name of the measure says.
-pub(crate) const MB_PER_S: Unit = unit(format::mb_per_s, |v| format::tick(v / 1e6));
-/// Counts and rates of requests.
-pub(crate) const COUNT: Unit = unit(format::count, |v| if v < 1_000.0 { format::tick(v) } else { format::count(v) });
-/// Whole things.
-pub(crate) const TALLY: Unit = unit(format::tally, format::tick);
-/// Plain numbers.
-pub(crate) const NUMBER: Unit = unit(format::number, format::tick);
-/// Ratios.
-pub(crate) const TIMES: Unit = unit(format::times, format::tick);
-/// Ratios as a paper prints them.
-pub(crate) const PRINTED: Unit = unit(format::printed, format::tick);
-/// Percent with three digits.
-pub(crate) const PERCENT: Unit = unit(format::percent, format::tick);
-/// Whole percent.
-pub(crate) const SHARE: Unit = unit(|percent| format::share(percent, 100.0), format::tick);
 
 /// What was found of a measure.
 #[derive(Debug, Clone)]
@@ -223,44 +184,44 @@ impl Look {
 /// One place of a study and what was found there.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Row {
-    at: Vec<(&'static str, Place)>,
-    found: Vec<(&'static str, Unit, Value)>,
+    at: Vec<(Dimension, Place)>,
+    found: Vec<(Measure, Unit, Value)>,
     /// How it is drawn.
     pub(crate) look: Look,
 }
 
 impl Row {
     /// The row of a place along a dimension.
-    pub(crate) fn at(dimension: &'static str, place: impl Into<Place>) -> Self {
+    pub(crate) fn at(dimension: Dimension, place: impl Into<Place>) -> Self {
         Self { at: vec![(dimension, place.into())], found: Vec::new(), look: Look::PLAIN }
     }
 
     /// The same at a place along one more dimension.
-    pub(crate) fn by(mut self, dimension: &'static str, place: impl Into<Place>) -> Self {
+    pub(crate) fn by(mut self, dimension: Dimension, place: impl Into<Place>) -> Self {
         self.at.push((dimension, place.into()));
         self
     }
 
     /// The same with a measure, where there is a value.
-    pub(crate) fn put(mut self, measure: &'static str, unit: Unit, value: impl IntoValue) -> Self {
+    pub(crate) fn put(self, measure: Measure, value: impl IntoValue) -> Self {
+        self.put_in(measure, measure.unit, value)
+    }
+
+    /// The same with a measure whose values have another unit in this row.
+    pub(crate) fn put_in(mut self, measure: Measure, unit: Unit, value: impl IntoValue) -> Self {
         self.found.extend(value.value().map(|value| (measure, unit, value)));
         self
     }
 
-    /// The same with a word.
-    pub(crate) fn say(self, measure: &'static str, words: impl IntoValue) -> Self {
-        self.put(measure, NUMBER, words)
-    }
-
     /// The same with a verdict, which has a sign and a colour.
-    pub(crate) fn judge(self, measure: &'static str, effect: Effect, words: &str) -> Self {
-        self.put(measure, NUMBER, Value::Verdict(effect, words.to_owned()))
+    pub(crate) fn judge(self, measure: Measure, effect: Effect, words: &str) -> Self {
+        self.put(measure, Value::Verdict(effect, words.to_owned()))
     }
 
     /// The same with a figure that has its own form.
-    pub(crate) fn figure(self, measure: &'static str, text: impl Into<Option<String>>) -> Self {
+    pub(crate) fn figure(self, measure: Measure, text: impl Into<Option<String>>) -> Self {
         let text: Option<String> = text.into();
-        self.put(measure, NUMBER, text.map(|text| Value::Shown(text, String::new())))
+        self.put(measure, text.map(|text| Value::Shown(text, String::new())))
     }
 
     /// The same, drawn so.
@@ -269,60 +230,65 @@ impl Row {
     }
 
     /// Its place along a dimension.
-    pub(crate) fn place(&self, dimension: &str) -> Option<&Place> {
-        self.at.iter().find(|(name, _)| *name == dimension).map(|(_, place)| place)
+    pub(crate) fn place(&self, column: impl Into<Column>) -> Option<&Place> {
+        let Column::Dimension(dimension) = column.into() else { return None };
+        self.at.iter().find(|(one, _)| *one == dimension).map(|(_, place)| place)
     }
 
     /// What was found of a measure.
-    pub(crate) fn get(&self, measure: &str) -> Option<(Unit, &Value)> {
-        self.found.iter().find(|(name, ..)| *name == measure).map(|(_, unit, value)| (*unit, value))
+    pub(crate) fn get(&self, column: impl Into<Column>) -> Option<(Unit, &Value)> {
+        let Column::Measure(measure) = column.into() else { return None };
+        self.found.iter().find(|(one, ..)| *one == measure).map(|(_, unit, value)| (*unit, value))
     }
 
     /// Its dimensions with its places along them.
-    pub(crate) fn dimensions(&self) -> impl Iterator<Item = (&'static str, &Place)> {
-        self.at.iter().map(|(name, place)| (*name, place))
+    pub(crate) fn dimensions(&self) -> impl Iterator<Item = (Dimension, &Place)> {
+        self.at.iter().map(|(dimension, place)| (*dimension, place))
     }
 
     /// Its measures with what was found.
-    pub(crate) fn measures(&self) -> impl Iterator<Item = (&'static str, Unit, &Value)> {
-        self.found.iter().map(|(name, unit, value)| (*name, *unit, value))
+    pub(crate) fn measures(&self) -> impl Iterator<Item = (Measure, &Value)> {
+        self.found.iter().map(|(measure, _, value)| (*measure, value))
     }
 
     /// The summary of a measure.
-    pub(crate) fn summary(&self, measure: &str) -> Option<&Summary> {
-        if let (_, Value::Summary(summary)) = self.get(measure)? { Some(summary) } else { None }
+    pub(crate) fn summary(&self, column: impl Into<Column>) -> Option<&Summary> {
+        if let (_, Value::Summary(summary)) = self.get(column)? { Some(summary) } else { None }
     }
 
     /// A place, or the middle of a measure, as a number.
-    pub(crate) fn number(&self, name: &str) -> Option<f64> {
-        match self.get(name) {
+    pub(crate) fn number(&self, column: impl Into<Column>) -> Option<f64> {
+        let column = column.into();
+        match self.get(column) {
             Some((_, Value::Summary(summary))) => Some(summary.median),
             Some((_, Value::Number(number))) => Some(*number),
             Some(_) => None,
-            None => self.place(name)?.number,
+            None => self.place(column)?.number,
         }
     }
 
     /// All numbers of a measure.
-    pub(crate) fn numbers(&self, measure: &str) -> Vec<f64> {
-        match self.get(measure) {
+    pub(crate) fn numbers(&self, column: impl Into<Column>) -> Vec<f64> {
+        let column = column.into();
+        match self.get(column) {
             Some((_, Value::Runs(runs))) => runs.iter().map(|run| run.value).collect(),
-            _ => self.number(measure).into_iter().collect(),
+            _ => self.number(column).into_iter().collect(),
         }
     }
 
     /// The interval of a measure, where more than one run gives one.
-    pub(crate) fn range(&self, measure: &str) -> Option<(f64, f64)> {
-        let s = self.summary(measure)?;
+    pub(crate) fn range(&self, column: impl Into<Column>) -> Option<(f64, f64)> {
+        let s = self.summary(column)?;
         (s.count > 1 && s.low.is_finite() && s.high.is_finite()).then_some((s.low, s.high))
     }
 
     /// A place or a measure as it reads, without a spread; empty where there is none.
-    pub(crate) fn text(&self, name: &str) -> String {
-        if let Some(place) = self.place(name) {
+    pub(crate) fn text(&self, column: impl Into<Column>) -> String {
+        let column = column.into();
+        if let Some(place) = self.place(column) {
             return place.text.clone();
         }
-        match self.get(name) {
+        match self.get(column) {
             Some((unit, Value::Summary(summary))) => (unit.show)(summary.median),
             Some((unit, Value::Number(number))) => (unit.show)(*number),
             Some((_, Value::Words(words) | Value::Shown(words, _))) => words.clone(),
@@ -335,26 +301,28 @@ impl Row {
     }
 
     /// A measure with its spread.
-    pub(crate) fn label(&self, measure: &str) -> String {
-        match self.get(measure) {
+    pub(crate) fn label(&self, column: impl Into<Column>) -> String {
+        let column = column.into();
+        match self.get(column) {
             Some((unit, Value::Summary(summary))) => {
-                format!("{} {}", self.text(measure), format::spread_or_ends(summary, unit.show))
+                format!("{} {}", self.text(column), format::spread_or_ends(summary, unit.show))
             }
             Some((_, Value::Shown(value, addition))) => format!("{value} {addition}"),
-            _ => self.text(measure),
+            _ => self.text(column),
         }
     }
 }
 
 /// Those rows that lie at a place of a dimension.
-pub(crate) fn only(rows: &[Row], dimension: &str, text: &str) -> Vec<Row> {
+pub(crate) fn only(rows: &[Row], dimension: Dimension, text: &str) -> Vec<Row> {
     rows.iter().filter(|row| row.place(dimension).is_some_and(|place| place.text == text)).cloned().collect()
 }
 
 /// The places along a dimension in the order in which they first come.
-pub(crate) fn places(rows: &[Row], dimension: &str) -> Vec<String> {
+pub(crate) fn places(rows: &[Row], along: impl Into<Column>) -> Vec<String> {
+    let along = along.into();
     let mut found: Vec<String> = Vec::new();
-    for place in rows.iter().filter_map(|row| row.place(dimension)) {
+    for place in rows.iter().filter_map(|row| row.place(along)) {
         if !found.contains(&place.text) {
             found.push(place.text.clone());
         }

@@ -1,10 +1,11 @@
 //! What a document has to say, before it becomes text or a page: sentences, charts and tables.
 
-use brisk_results::{Cause, Header};
+use crate::results::{Cause, Header};
 use maud::Markup;
 
 use crate::causes;
 use crate::format;
+use crate::measures::Dimension;
 use crate::papers::{self, Published};
 use crate::rows::{Row, only, places};
 use crate::svg::areas::AreaChart;
@@ -18,10 +19,25 @@ use crate::svg::strips::StripChart;
 use crate::svg::{Canvas, Marker, Tone};
 use crate::table::Table;
 
-/// A kind of document: implemented once, in a file of its own in `kinds`.
+/// A kind of document: implemented once, in a folder of its own in `kinds`.
 pub(crate) trait Kind {
-    /// It, ready to be shown.
+    /// The document, ready to be shown.
     fn section(&self) -> Section;
+
+    /// What is compared: a row for each place of the study. A row names its place by what was asked for (load, depth, app), never
+    /// by what was found, so that rows of two documents join. Measures that say the same in another form (throughput and
+    /// requests a second of one load) are there once: each further one takes power from all others
+    /// (`compare/false_alarms.rs`). Where a document has the single runs, they are the value; else its summary.
+    fn rows(&self) -> Vec<Row>;
+
+    /// How it was measured, as far as that changes what is found: budget, sizes, commands. Where two conditions differ in it,
+    /// their ratios are doubtful.
+    fn mode(&self) -> Facts;
+
+    /// On what it was measured, beyond the head of the document: what two conditions may be meant to differ in.
+    fn setting(&self) -> Facts {
+        Facts::new()
+    }
 }
 
 /// One document, ready to be shown.
@@ -286,7 +302,7 @@ impl Figure {
     }
 
     /// The same with a chart for each place of the rows along a dimension.
-    pub(crate) fn charts(self, rows: &[Row], dimension: &str, draw: impl Fn(&str, &[Row]) -> Chart) -> Self {
+    pub(crate) fn charts(self, rows: &[Row], dimension: Dimension, draw: impl Fn(&str, &[Row]) -> Chart) -> Self {
         let of = |place: &String| (format::sentence(place), draw(place, &only(rows, dimension, place)));
         places(rows, dimension).iter().map(of).fold(self, |figure, (title, chart)| figure.chart(title, chart))
     }

@@ -1,10 +1,12 @@
 //! The launches of one label: how they are named, which moment counts, which run stands for them.
 
+use crate::results::{LaunchComparison, LaunchRun, LaunchSet, Stage, Temperature};
 use brisk_core::stats::Summary;
-use brisk_results::{LaunchComparison, LaunchRun, LaunchSet, Stage, Temperature};
 
 use crate::format;
+use crate::measures::Measure;
 use crate::svg::dots::Run;
+use crate::vocabulary::{FIRST_FRAME, FIRST_PROCESS, FIRST_WINDOW, IDLE, SETTLED};
 
 /// `cold` or `warm`.
 pub(crate) fn temperature(temperature: Temperature) -> &'static str {
@@ -14,14 +16,14 @@ pub(crate) fn temperature(temperature: Temperature) -> &'static str {
     }
 }
 
-/// A stage in a table.
-pub(crate) fn stage_words(stage: Stage) -> &'static str {
+/// The time of a stage.
+pub(crate) fn stage(stage: Stage) -> Measure {
     match stage {
-        Stage::FirstProcess => "first process",
-        Stage::FirstWindow => "first window",
-        Stage::FirstFrame => "first frame",
-        Stage::Settled => "settled",
-        Stage::Idle => "idle",
+        Stage::FirstProcess => FIRST_PROCESS,
+        Stage::FirstWindow => FIRST_WINDOW,
+        Stage::FirstFrame => FIRST_FRAME,
+        Stage::Settled => SETTLED,
+        Stage::Idle => IDLE,
     }
 }
 

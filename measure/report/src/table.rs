@@ -8,6 +8,8 @@ use maud::{Markup, html};
 
 use crate::effect::Effect;
 use crate::format;
+use crate::measures::Column;
+use crate::terminal::{Meaning, View};
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,15 +121,16 @@ impl Table {
         self
     }
 
-    /// The same with columns that a narrow terminal can do without, named between `|`, the most dispensable first.
-    pub(crate) fn dispensable(mut self, columns: &str) -> Self {
-        let names = columns.split('|').map(str::trim);
-        self.dispensable = names.filter_map(|name| self.columns.iter().position(|(head, _)| head == name)).collect();
+    /// The same with columns that a narrow terminal can do without, the most dispensable first.
+    pub(crate) fn dispensable(mut self, columns: &[Column]) -> Self {
+        let at = |column: &Column| self.columns.iter().position(|(head, _)| head == column.head());
+        self.dispensable = columns.iter().filter_map(at).collect();
         self
     }
 
     /// Aligned text, at most `width` columns wide where words can be wrapped.
-    pub(crate) fn text(&self, width: Option<u16>) -> String {
+    pub(crate) fn text(&self, view: View) -> String {
+        let width = view.width;
         let columns: Vec<Vec<String>> = (0..self.columns.len()).map(|i| self.column_text(i)).collect();
         let (kept, left_out) = self.columns_that_fit(&columns, width);
         let mut table = comfy_table::Table::new();
@@ -137,9 +140,11 @@ impl Table {
             let least = u16::try_from(kept.len() * 4).unwrap_or(u16::MAX);
             table.set_width(width.max(least)).set_content_arrangement(ContentArrangement::Dynamic);
         }
-        table.set_header(kept.iter().map(|i| &self.columns[*i].0));
+        table.set_header(kept.iter().map(|i| format::harmless(&self.columns[*i].0)));
         for (row, _) in self.rows.iter().enumerate().take(self.terminal_rows) {
-            table.add_row(kept.iter().map(|i| columns[*i][row].as_str()));
+            let cell =
+                |i: &usize| self.rows[row].get(*i).map_or_else(String::new, |cell| marked(cell, &columns[*i][row]));
+            table.add_row(kept.iter().map(cell));
         }
         for (column, i) in table.column_iter_mut().zip(&kept) {
             if self.columns[*i].1 == Kind::Numbers {
@@ -147,13 +152,17 @@ impl Table {
             }
         }
         let mut text: String =
-            table.lines().map(|line| line.replace('\u{a0}', " ").trim_end().to_owned() + "\n").collect();
+            table.lines().map(|line| coloured(line.replace('\u{a0}', " ").trim_end(), view) + "\n").collect();
         if self.rows.len() > self.terminal_rows {
             text.push_str(&format!(" (and {} more)\n", self.rows.len() - self.terminal_rows));
         }
         if !left_out.is_empty() {
             let columns = width.map_or(format::DEFAULT_WIDTH, usize::from).max(20);
-            text.push_str(&format::wrap(&format!("(too narrow for: {})", left_out.join(", ")), columns, " "));
+            text.push_str(&format::wrap(
+                &format::harmless(&format!("(too narrow for: {})", left_out.join(", "))),
+                columns,
+                " ",
+            ));
         }
         text
     }
@@ -255,6 +264,38 @@ fn cell_markup(cell: &Cell) -> Markup {
     }
 }
 
+/// What begins and ends a verdict while a table is laid out: invisible signs without a width, which texts do not hold
+/// ([`format::harmless`]).
+const IMPROVED: char = '\u{2061}';
+const REGRESSED: char = '\u{2062}';
+const VERDICT_END: char = '\u{2060}';
+
+/// The text of a cell, between signs where it is a verdict with a colour.
+fn marked(cell: &Cell, text: &str) -> String {
+    match cell {
+        Cell::Verdict(Effect::Improved, _) => format!("{IMPROVED}{text}{VERDICT_END}"),
+        Cell::Verdict(Effect::Regressed, _) => format!("{REGRESSED}{text}{VERDICT_END}"),
+        _ => text.to_owned(),
+    }
+}
+
+/// A line with its verdicts in their style, and without signs. What is wrapped has the style in its first line.
+fn coloured(line: &str, view: View) -> String {
+    let mut parts = line.split([IMPROVED, REGRESSED]);
+    let mut out = parts.next().unwrap_or_default().replace(VERDICT_END, "");
+    let meanings = line.chars().filter_map(|sign| match sign {
+        IMPROVED => Some(Meaning::Improved),
+        REGRESSED => Some(Meaning::Regressed),
+        _ => None,
+    });
+    for (meaning, part) in meanings.zip(parts) {
+        let (verdict, rest) = part.split_once(VERDICT_END).unwrap_or((part, ""));
+        out.push_str(&view.style.map_or_else(|| verdict.to_owned(), |style| style(meaning, verdict)));
+        out.push_str(rest);
+    }
+    out.trim_end().to_owned()
+}
+
 /// A line below the heads, two spaces between columns, nothing else.
 const STYLE: TableStyle = TableStyle::new()
     .header_lines(ContentLineStyle::none())
@@ -326,7 +367,7 @@ mod tests {
 
     #[test]
     fn values_align_right_and_spreads_left() {
-        let text = sample().text(None);
+        let text = sample().text(None.into());
         assert!(text.contains(" 72 us ±12 %"), "{text}");
         assert!(text.contains("1.9 ms ±2 % "), "{text}");
     }
@@ -342,18 +383,18 @@ mod tests {
 
     #[test]
     fn a_narrow_terminal_loses_bars_first_and_says_what_else_it_lost() {
-        let table = sample().dispensable("time");
-        assert!(table.text(Some(80)).contains('█'));
-        assert!(!table.text(Some(28)).contains('█'));
-        assert!(table.text(Some(28)).contains("us"));
-        let narrow = table.text(Some(16)).split_whitespace().collect::<Vec<_>>().join(" ");
+        let table = sample().dispensable(&[crate::measures::shown("time", crate::measures::unit::MS).into()]);
+        assert!(table.text(Some(80).into()).contains('█'));
+        assert!(!table.text(Some(28).into()).contains('█'));
+        assert!(table.text(Some(28).into()).contains("us"));
+        let narrow = table.text(Some(16).into()).split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(narrow.contains("too narrow for: time"), "{narrow}");
     }
 
     #[test]
     fn no_width_is_too_small() {
         for width in 0..120 {
-            let _ = sample().text(Some(width));
+            let _ = sample().text(Some(width).into());
         }
     }
 

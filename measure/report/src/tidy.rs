@@ -16,58 +16,13 @@
 
 use std::collections::HashSet;
 
+use crate::results::{ComparedMeasure, ComparisonReport, Document};
 use brisk_core::stats::Summary;
-use brisk_results::{ComparedMeasure, ComparisonReport, Document};
 
-use crate::compare::measured::{self, measure};
 use crate::facts::device_name;
-use crate::kinds;
+use crate::measures::{Dimension, Measure, Type};
 use crate::rows::{Place, Row, Value};
-
-/// What a column of places holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Type {
-    Text,
-    Integer,
-}
-
-/// Every dimension of every kind: its name in rows, its column, and what that holds.
-const DIMENSIONS: [(&str, &str, Type); 34] = [
-    ("app", "app", Type::Text),
-    ("bound", "bound", Type::Text),
-    ("call", "call", Type::Text),
-    ("card", "card", Type::Text),
-    ("condition", "condition", Type::Text),
-    ("database", "database", Type::Text),
-    ("depth", "depth_requests", Type::Integer),
-    ("jobs", "jobs", Type::Text),
-    ("limit", "limit_bytes", Type::Integer),
-    ("load", "load", Type::Text),
-    ("load depth", "load_depth_requests", Type::Integer),
-    ("mix", "mix", Type::Text),
-    ("moment", "moment", Type::Text),
-    ("operation", "operation", Type::Text),
-    ("policy", "policy", Type::Text),
-    ("predictor", "predictor", Type::Text),
-    ("queue depth", "queue_depth_requests", Type::Integer),
-    ("range", "range_bytes", Type::Integer),
-    ("regime", "regime", Type::Text),
-    ("rule", "rule", Type::Text),
-    ("scenario", "scenario", Type::Text),
-    ("scheduler", "tested_scheduler", Type::Text),
-    ("script", "script", Type::Text),
-    ("setting", "setting", Type::Text),
-    ("side", "side", Type::Text),
-    ("size", "size_bytes", Type::Integer),
-    ("solution", "solution", Type::Text),
-    ("start", "start", Type::Text),
-    ("step", "step", Type::Text),
-    ("streams", "streams", Type::Integer),
-    ("swap-in", "swap_in", Type::Text),
-    ("user", "user", Type::Text),
-    ("way", "way", Type::Text),
-    ("workload", "workload", Type::Text),
-];
+use crate::vocabulary::DIMENSIONS;
 
 const FROM: [&str; 10] = [
     "document",
@@ -93,7 +48,7 @@ struct Line {
 /// See [`crate::csv`].
 pub(crate) fn csv(documents: &[Document]) -> String {
     let mut table = csv::Writer::from_writer(Vec::new());
-    let heads = FROM.into_iter().chain(DIMENSIONS.iter().map(|(_, column, _)| *column)).chain(FOUND);
+    let heads = FROM.into_iter().chain(DIMENSIONS.iter().filter_map(|one| Some(one.csv?.0))).chain(FOUND);
     let mut written = table.write_record(heads);
     for (i, document) in documents.iter().enumerate() {
         let from = origin(i + 1, document);
@@ -119,7 +74,7 @@ fn origin(number: usize, document: &Document) -> [String; 10] {
         environment.commit.clone().unwrap_or_default(),
         environment.kernel.clone(),
         environment.architecture.clone(),
-        device_name(header, &kinds::section(document)),
+        device_name(header, &document.of().section()),
         device.and_then(|device| device.scheduler.clone()).unwrap_or_default(),
         environment.file_system.clone().unwrap_or_default(),
     ]
@@ -129,7 +84,7 @@ fn origin(number: usize, document: &Document) -> [String; 10] {
 fn lines(document: &Document) -> Vec<Line> {
     let mut lines: Vec<Line> = match document {
         Document::Comparison(report) => compared(report),
-        document => measured::rows(document).iter().flat_map(values).collect(),
+        document => document.of().rows().iter().flat_map(values).collect(),
     };
     let mut known = HashSet::new();
     lines.retain(|line| {
@@ -145,27 +100,27 @@ fn number(value: f64) -> String {
 }
 
 fn values(row: &Row) -> Vec<Line> {
-    debug_assert!(row.dimensions().all(|(name, _)| DIMENSIONS.iter().any(|(known, ..)| *known == name)), "{row:?}");
-    let places = places(|name| row.place(name).cloned());
-    let line = |name: &str, statistic: &str, run: String, runs: String, value: f64| {
-        let unit = measure(name).map_or("", |measure| measure.unit);
-        let found = [name, unit, statistic, &run, &runs, &number(value), "", "", ""].map(str::to_owned);
+    debug_assert!(row.dimensions().all(|(one, _)| DIMENSIONS.contains(&one)), "{row:?}");
+    let places = places(|dimension| row.place(dimension).cloned());
+    let line = |measure: Measure, statistic: &str, run: String, runs: String, value: f64| {
+        let found =
+            [measure.name, measure.unit.name, statistic, &run, &runs, &number(value), "", "", ""].map(str::to_owned);
         Line { places: places.clone(), found }
     };
     let mut lines = Vec::new();
-    for (name, _, value) in row.measures() {
+    for (measure, value) in row.measures() {
         match value {
             Value::Runs(runs) => lines.extend(
                 runs.iter()
                     .enumerate()
-                    .map(|(i, run)| line(name, "run", (i + 1).to_string(), runs.len().to_string(), run.value)),
+                    .map(|(i, run)| line(measure, "run", (i + 1).to_string(), runs.len().to_string(), run.value)),
             ),
             Value::Summary(summary) => {
                 let Summary { count, median, low, high, min, max, .. } = *summary;
                 let all = [("median", median), ("low", low), ("high", high), ("min", min), ("max", max)];
-                lines.extend(all.map(|(what, value)| line(name, what, String::new(), count.to_string(), value)));
+                lines.extend(all.map(|(what, value)| line(measure, what, String::new(), count.to_string(), value)));
             }
-            Value::Number(value) => lines.push(line(name, "value", String::new(), String::new(), *value)),
+            Value::Number(value) => lines.push(line(measure, "value", String::new(), String::new(), *value)),
             Value::Words(_) | Value::Verdict(..) | Value::Shown(..) | Value::Split(..) => {}
         }
     }
@@ -173,13 +128,13 @@ fn values(row: &Row) -> Vec<Line> {
 }
 
 /// The columns of the places that `of` gives for dimensions.
-fn places(of: impl Fn(&str) -> Option<Place>) -> Vec<String> {
-    let column = |(name, _, kind): &(&str, &str, Type)| match (of(name), kind) {
-        (None, _) => String::new(),
-        (Some(place), Type::Text) => place.text,
-        (Some(place), Type::Integer) => place.number.map_or_else(String::new, |number| format!("{number:.0}")),
+fn places(of: impl Fn(Dimension) -> Option<Place>) -> Vec<String> {
+    let column = |dimension: &Dimension| match (of(*dimension), dimension.csv?.1) {
+        (None, _) => Some(String::new()),
+        (Some(place), Type::Text) => Some(place.text),
+        (Some(place), Type::Integer) => Some(place.number.map_or_else(String::new, |number| format!("{number:.0}"))),
     };
-    DIMENSIONS.iter().map(column).collect()
+    DIMENSIONS.iter().filter_map(column).collect()
 }
 
 fn compared(report: &ComparisonReport) -> Vec<Line> {
@@ -187,8 +142,8 @@ fn compared(report: &ComparisonReport) -> Vec<Line> {
 }
 
 fn compared_lines(one: &ComparedMeasure) -> Vec<Line> {
-    let place = |name: &str| {
-        let (_, text) = one.place.iter().find(|(dimension, _)| dimension == name)?;
+    let place = |dimension: Dimension| {
+        let (_, text) = one.place.iter().find(|(name, _)| name == dimension.name)?;
         Some(Place { text: text.clone(), number: quantity(text) })
     };
     let places = places(place);

@@ -1,13 +1,13 @@
 //! Three sentences over all documents of a run: the disk, the phones, brisk.
 
+use crate::results::conditions::{IDLE, WRITERS};
+use crate::results::{BenchReport, CacheVerdict, Direction, Document, Gain, Pattern, ProveReport, Temperature};
 use brisk_core::stats;
-use brisk_results::prove::conditions::{IDLE, WRITERS};
-use brisk_results::{BenchReport, CacheVerdict, Direction, Document, Gain, Pattern, ProveReport, Temperature};
 
 use crate::format::{self, list, shorten};
-use crate::kinds::{apps, opening};
 use crate::papers;
 use crate::ratio::{Judgement, geometric_mean, judge};
+use crate::{apps, opening};
 
 /// Bytes that a text editor with its toolkit reads at a cold start.
 const LAUNCH_READ_BYTES: f64 = 35e6;
@@ -54,7 +54,7 @@ fn disk(bench: &BenchReport) -> String {
         let all = bench.jobs.iter().chain(&bench.block_sweep).chain(&bench.depth_sweep);
         all.filter(move |job| job.pattern == pattern && job.direction == Direction::Read)
     };
-    let rate = |job: &brisk_results::JobResult| job.bandwidth_bytes_per_s.median;
+    let rate = |job: &crate::results::JobResult| job.bandwidth_bytes_per_s.median;
     let fastest = reads(Pattern::Sequential).map(rate).filter(|rate| *rate > 0.0).max_by(f64::total_cmp);
     if let Some(random) =
         reads(Pattern::Random).find(|job| job.depth_requests == 1).map(rate).filter(|rate| *rate > 0.0)

@@ -5,7 +5,7 @@ mod samples;
 use std::sync::LazyLock;
 
 use brisk_report::Condition;
-use brisk_results::Document;
+use brisk_report::results::Document;
 use proptest::prelude::*;
 use roxmltree::ParsingOptions;
 use toml::Value;

@@ -3,7 +3,7 @@
 mod samples;
 
 use brisk_core::stats::{Bootstrapped, Summary};
-use brisk_results::{
+use brisk_report::results::{
     Cause, Document, Ending, LaunchReport, LaunchSet, Part, RelaunchReport, Split, SplitMethod, Stage, Temperature,
 };
 use roxmltree::{Document as Xml, Node, ParsingOptions};
@@ -387,7 +387,7 @@ fn without_a_screen_the_end_of_work_is_defined_and_its_resolution_stated() {
 #[test]
 fn a_day_with_failed_launches_is_not_the_shorter_one() {
     let mut report = samples::day::day();
-    let lead = |report: &brisk_results::DayReport| {
+    let lead = |report: &brisk_report::results::DayReport| {
         let text = brisk_report::terminal(&Document::Day(Box::new(report.clone())), Some(200));
         text.lines().nth(2).unwrap_or_default().to_owned()
     };

@@ -5,10 +5,10 @@ mod samples;
 use std::collections::BTreeSet;
 
 use brisk_core::stats::Summary;
-use brisk_report::{CompareError, Condition, compare};
-use brisk_results::{
+use brisk_report::results::{
     Better, ChangeVerdict, ComparedMeasure, ComparisonReport, Document, FootprintReport, LaunchReport, Stage, Warning,
 };
+use brisk_report::{CompareError, Condition, compare};
 use proptest::prelude::*;
 use samples::pairs::{condition, slower};
 
@@ -187,7 +187,7 @@ fn documents_of_a_condition_are_pooled_as_repeats() {
 fn documents_of_several_devices_are_told_apart_and_two_single_devices_are_compared() {
     let on = |preset: &str, factor: f64| {
         let mut report = samples::footprint();
-        let device = brisk_results::BlockDevice { lab_preset: Some(preset.into()), ..samples::s5_device() };
+        let device = brisk_report::results::BlockDevice { lab_preset: Some(preset.into()), ..samples::s5_device() };
         report.header.environment.device = Some(device);
         slower(&Document::Footprint(Box::new(report)), factor)
     };

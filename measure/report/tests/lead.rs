@@ -3,7 +3,7 @@
 mod samples;
 
 use brisk_core::stats::Summary;
-use brisk_results::{Document, Warning};
+use brisk_report::results::{Document, Warning};
 use roxmltree::{Document as Xml, Node, ParsingOptions};
 use samples::apps;
 

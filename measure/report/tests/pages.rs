@@ -2,7 +2,7 @@
 
 mod samples;
 
-use brisk_results::{Direction, Document};
+use brisk_report::results::{Direction, Document};
 use roxmltree::{Document as Xml, Node, ParsingOptions};
 
 fn parsed(page: &str) -> Xml<'_> {
@@ -244,7 +244,7 @@ fn the_worst_slowdown_is_one_whose_interval_excludes_1() {
     // The interval of the larger median includes 1, that of the smaller does not.
     row.read_slowdown = brisk_core::stats::Summary { low: 0.9, ..samples::summary(3.0, 1.0, 7) };
     row.write_slowdown = samples::summary(2.0, 1.0, 7);
-    let verdict = |report: &brisk_results::SlowdownReport| {
+    let verdict = |report: &brisk_report::results::SlowdownReport| {
         brisk_report::terminal(&Document::Slowdown(Box::new(report.clone())), Some(160))
     };
     assert!(verdict(&report).contains("A sequential write concurrent with 1 reader takes"), "{}", verdict(&report));

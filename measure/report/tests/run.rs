@@ -2,7 +2,7 @@
 
 mod samples;
 
-use brisk_results::{Document, ProveReport};
+use brisk_report::results::{Document, ProveReport};
 use samples::apps;
 
 fn nexus() -> ProveReport {
@@ -108,7 +108,7 @@ fn what_was_not_measured_is_said() {
     }
     let [disk, ..] = brisk_report::verdict(&[Document::Bench(Box::new(bench.clone()))]);
     assert!(disk.contains("is good for databases") && disk.contains("and slow for opening apps"), "{disk}");
-    bench.cache.verdict = brisk_results::CacheVerdict::Memory;
+    bench.cache.verdict = brisk_report::results::CacheVerdict::Memory;
     let [disk, ..] = brisk_report::verdict(&[Document::Bench(Box::new(bench))]);
     assert!(disk.contains("is unknown"), "{disk}");
     for documents in [samples::ugly(), samples::all()] {

@@ -4,7 +4,7 @@ mod samples;
 
 use std::collections::HashSet;
 
-use brisk_results::{Document, JobRun, SlowdownRun};
+use brisk_report::results::{Document, JobRun, SlowdownRun};
 
 fn read(text: &str) -> (Vec<String>, Vec<csv::StringRecord>) {
     let mut table = csv::Reader::from_reader(text.as_bytes());

@@ -4,7 +4,8 @@ mod samples;
 
 use std::path::Path;
 
-use brisk_results::Document;
+use brisk_report::results::Document;
+use brisk_report::{Meaning, View};
 use snapbox::{Data, assert_data_eq};
 
 /// Documents by the name of their snapshot, with the width of the terminal.
@@ -46,4 +47,17 @@ fn no_line_about_apps_is_wider_than_the_terminal() {
 fn no_line_of_an_ugly_benchmark_is_wider_than_the_terminal() {
     let text = brisk_report::terminal(&samples::ugly()[0], Some(72));
     assert!(text.lines().all(|line| line.chars().count() <= 72), "{text}");
+}
+
+#[test]
+fn a_report_has_a_style_where_it_means_something() {
+    let (_, width, document) = named().into_iter().find(|(name, ..)| name == "prove").expect("a sample");
+    let style = |meaning: Meaning, text: &str| format!("\x1b[{}m{text}\x1b[m", meaning as u8);
+    let shown = |style| brisk_report::terminal(&document, View { width: Some(width), style });
+    let (plain, styled) = (shown(None), shown(Some(style)));
+    for (meaning, text) in [(Meaning::Heading, "Proof"), (Meaning::Improved, "✓ improved")] {
+        assert!(styled.contains(&format!("\x1b[{}m{text}", meaning as u8)), "{meaning:?}: {styled}");
+    }
+    let codes = ["\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[3m", "\x1b[m"];
+    assert_eq!(codes.iter().fold(styled, |text, code| text.replace(code, "")), plain);
 }

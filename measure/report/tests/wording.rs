@@ -4,7 +4,7 @@ mod samples;
 
 use std::collections::BTreeSet;
 
-use brisk_results::Document;
+use brisk_report::results::Document;
 use roxmltree::{Document as Xml, Node, ParsingOptions};
 
 /// All samples, and documents whose names coincide.
@@ -203,7 +203,7 @@ fn a_number_in_a_sentence_is_the_one_in_a_table() {
 #[test]
 fn a_launch_has_one_time_until_settled_whatever_its_parts_come_from() {
     let report = samples::apps::launch_of_two();
-    let settled = report.sets[0].stage(brisk_results::Stage::Settled).expect("it settled").median;
+    let settled = report.sets[0].stage(brisk_report::results::Stage::Settled).expect("it settled").median;
     let shown = format!("{settled:.0} ms");
     let text = brisk_report::html(&[Document::Launch(Box::new(report))]).replace('\u{a0}', " ");
     for words in [format!("settles after {shown}"), format!("Cold, galculator: {shown}"), format!("Settled: {shown}")] {

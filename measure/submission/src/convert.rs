@@ -2,8 +2,8 @@
 //! decided here whether it leaves the device: `_` says that it does not.
 
 use brisk_core::stats::Summary;
-use brisk_results as from;
-use brisk_results::{Document, Environment, Header};
+use brisk_report::results as from;
+use brisk_report::results::{Document, Environment, Header};
 
 use crate::kinds::{
     Bench, Concurrency, ConcurrencyPoint, Frontier, FrontierPoint, Gain, Job, Launch, LaunchSet, Profile, ProfileBest,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use brisk_results::{CacheVerdict, Direction, Pattern, Temperature};
+pub use brisk_report::results::{CacheVerdict, Direction, Pattern, Temperature};
 
 use crate::text::Word;
 

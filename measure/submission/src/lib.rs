@@ -1,6 +1,6 @@
 //! What of results leaves a device when its owner submits them to a fleet.
 //!
-//! A [`Submission`] is built field by field from documents of [`brisk_results`]: it is a list of what is taken, not of what is
+//! A [`Submission`] is built field by field from documents of [`brisk_report::results`]: it is a list of what is taken, not of what is
 //! removed. A field that is added to a result stays on the device until a line here takes it: the conversions name every field of the
 //! structs that they read, so that the compiler asks. Free text never passes: words are identifiers of brisk or of the kernel, names of
 //! devices lose what identifies one device or person ([`text`]), numbers are rounded to four digits, times to the day.
@@ -24,7 +24,7 @@ mod number;
 mod schema;
 pub mod text;
 
-use brisk_results::Document;
+use brisk_report::results::Document;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;

@@ -3,7 +3,7 @@
 #[path = "../../report/tests/samples/mod.rs"]
 mod samples;
 
-use brisk_results::{BlockDevice, Document};
+use brisk_report::results::{BlockDevice, Document};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -307,7 +307,7 @@ fn enums_of_the_schema_are_those_of_results() {
         found
     };
     let name = |value: Value| value.as_str().expect("a name").to_owned();
-    use brisk_results::{CacheVerdict, Direction, Pattern, Temperature};
+    use brisk_report::results::{CacheVerdict, Direction, Pattern, Temperature};
     let pattern = names(schemars::schema_for!(schema::Pattern));
     for one in [Pattern::Sequential, Pattern::Random] {
         assert!(pattern.contains(&name(serde_json::to_value(one).expect("JSON"))));
@@ -337,4 +337,39 @@ proptest! {
         }
         let _ = (text::Word::of(&text), text::Release::of(&text), text::Day::of(&text));
     }
+}
+
+/// All fields of a schema, with what they are declared with.
+fn fields(part: &Value, found: &mut Vec<(String, Value)>) {
+    if let Some(properties) = part["properties"].as_object() {
+        found.extend(properties.iter().map(|(name, field)| (name.clone(), field.clone())));
+    }
+    match part {
+        Value::Object(parts) => parts.values().for_each(|part| fields(part, found)),
+        Value::Array(parts) => parts.iter().for_each(|part| fields(part, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn measures_leave_the_device_where_they_are_declared_to() {
+    let (mut of_results, mut submitted) = (Vec::new(), Vec::new());
+    fields(&serde_json::from_str(&brisk_report::schema()).expect("JSON"), &mut of_results);
+    fields(&schemars::schema_for!(Submission).into(), &mut submitted);
+    let leaves = |(_, field): &&(String, Value)| field["measure"]["leaves_device"] == true;
+    let is_submitted = |name: &str| submitted.iter().any(|(field, _)| field == name);
+    for (name, field) in of_results.iter().filter(|(_, field)| !field["measure"].is_null()) {
+        let with_same_measure = of_results.iter().filter(|(_, other)| other["measure"] == field["measure"]);
+        if is_submitted(name) {
+            assert_eq!(
+                field["measure"]["leaves_device"], true,
+                "{name} is taken: declare its measure with `.leaves()`"
+            );
+        }
+        if leaves(&&(name.clone(), field.clone())) {
+            let is_taken = with_same_measure.clone().any(|(name, _)| is_submitted(name));
+            assert!(is_taken, "{name} may leave, and is not taken");
+        }
+    }
+    assert!(of_results.iter().filter(leaves).count() > 5);
 }

@@ -8,7 +8,9 @@
 //! Properties, each with a test: an aim without a figure is not reached; settings that starve writes prove nothing; a peer's
 //! best row counts.
 
-use brisk_results::{KernelAim, KernelAimed, KernelFigure, KernelMeasure, KernelRow, KernelScenario, KernelVerdict};
+use brisk_report::results::{
+    KernelAim, KernelAimed, KernelFigure, KernelMeasure, KernelRow, KernelScenario, KernelVerdict,
+};
 use serde::Deserialize;
 
 use crate::schedulers;
@@ -147,7 +149,7 @@ fn throughput(measure: &KernelMeasure, side: &str) -> f64 {
 #[cfg(test)]
 mod tests {
     use brisk_core::stats::Summary;
-    use brisk_results::{KernelDevice, KernelFidelity, KernelLoad, KernelSide};
+    use brisk_report::results::{KernelDevice, KernelFidelity, KernelLoad, KernelSide};
 
     use super::*;
 

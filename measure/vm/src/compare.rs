@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use brisk_results::{KernelDevice, KernelFidelity, KernelLoad, KernelRow, KernelScenario};
+use brisk_report::results::{KernelDevice, KernelFidelity, KernelLoad, KernelRow, KernelScenario};
 
 use crate::Watch;
 use crate::case::{Case, Setup, cases};

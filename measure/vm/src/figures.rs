@@ -1,7 +1,7 @@
 //! Figures of a scheduler from the results of jobs: sides of a case, summaries over seeds, slowdowns.
 
 use brisk_core::stats::{Summary, paired_ratio};
-use brisk_results::{KernelMeasure, KernelSide};
+use brisk_report::results::{KernelMeasure, KernelSide};
 
 use crate::case::{Case, Setup};
 use crate::console::{CaseOutput, JobLine};

@@ -18,7 +18,7 @@ mod text;
 use std::path::PathBuf;
 
 use brisk_core::stats::Summary;
-use brisk_results::{HuntBound, HuntFound, HuntLoad, HuntRatio, HuntRow, KernelFidelity};
+use brisk_report::results::{HuntBound, HuntFound, HuntLoad, HuntRatio, HuntRow, KernelFidelity};
 
 use self::load::{DIMENSIONS, Levels};
 use self::score::{Bound, BySchedulers, Figures, NONE, over_seeds};
@@ -498,11 +498,11 @@ mod tests {
                 Bound::Domination => assert_eq!(bounds, [3.15, 1.26]),
                 _ => assert_eq!(bounds, [3.15]),
             }
-            let without = brisk_results::KernelScenario {
+            let without = brisk_report::results::KernelScenario {
                 name: "found".to_owned(),
                 title: String::new(),
                 question: String::new(),
-                device: brisk_results::KernelDevice {
+                device: brisk_report::results::KernelDevice {
                     preset: String::new(),
                     changed: Default::default(),
                     size_bytes: 1,
@@ -513,7 +513,7 @@ mod tests {
                 seeds: vec![1],
                 scale: 1.0,
                 write_min_percent: 90.0,
-                loads: vec![brisk_results::KernelLoad { name: LOAD.to_owned(), words: String::new() }],
+                loads: vec![brisk_report::results::KernelLoad { name: LOAD.to_owned(), words: String::new() }],
                 rows: Vec::new(),
                 refused: Vec::new(),
                 fidelity: fidelity(&crate::lab::Seen::default()),

@@ -65,7 +65,7 @@ fn an_external_change_is_left_until_forgiven() {
     assert_eq!(outcome(&actuator.apply(&wanted), "vm/swappiness"), Outcome::Left { found: "10".to_owned() });
     let changed = actuator.check();
     assert_eq!((changed[0].knob.to_string(), changed[0].found.as_str()), ("vm/swappiness".to_owned(), "10"));
-    assert_eq!(outcome(&actuator.apply(&[]), "vm/swappiness"), Outcome::Left { from: "10".to_owned() });
+    assert_eq!(outcome(&actuator.apply(&[]), "vm/swappiness"), Outcome::Left { found: "10".to_owned() });
     assert_eq!(machine.get("proc/sys/vm/swappiness"), "10");
 
     actuator.apply(&wanted);

@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 use brisk_api::init::Init;
 use brisk_command::json::{Document as Shown, Json};
 use brisk_core::units::three_digits;
-use brisk_results::Document;
+use brisk_report::results::Document;
 use brisk_sync::advice::Advice;
 use serde_json::{Value, json};
 

@@ -10,7 +10,7 @@ use brisk_bench::storebench::{self, Budget, Options};
 use brisk_command::output::Outputs;
 use brisk_command::session::Session;
 use brisk_command::{defaults, duration, size};
-use brisk_results::Document;
+use brisk_report::results::Document;
 use clap::ValueEnum;
 
 const AFTER_HELP: &str = "\

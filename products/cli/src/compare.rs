@@ -10,8 +10,8 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use brisk_command::output::Outputs;
 use brisk_command::terminal::remark;
+use brisk_report::results::Document;
 use brisk_report::{Condition, ReadError};
-use brisk_results::Document;
 
 use crate::report;
 
@@ -87,9 +87,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     found.header.duration_s = started.elapsed().as_secs_f64();
     let has_failed = args.fail_on_regression.is_some_and(|percent| found.regressions_beyond(percent).next().is_some());
     let document = Document::Comparison(Box::new(found));
-    args.outputs.write_shown(&document, |width| match &document {
-        Document::Comparison(found) if args.all => brisk_report::terminal_of_all(found, width),
-        document => brisk_report::terminal(document, width),
+    args.outputs.write_shown(&document, |view| match &document {
+        Document::Comparison(found) if args.all => brisk_report::terminal_of_all(found, view),
+        document => brisk_report::terminal(document, view),
     })?;
     Ok(if has_failed { ExitCode::from(REGRESSED) } else { ExitCode::SUCCESS })
 }

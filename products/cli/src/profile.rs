@@ -9,7 +9,7 @@ use brisk_command::session::Session;
 use brisk_lab_client::Client;
 use brisk_profile::Error;
 use brisk_profile::run::{self as profile, Measured, Options};
-use brisk_results::Document;
+use brisk_report::results::Document;
 
 use crate::bench::place;
 use crate::lab;

@@ -8,9 +8,9 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use brisk_command::json::Json;
 use brisk_command::output::{Tables, check, only_one_prints, replace};
-use brisk_command::terminal::judged;
+use brisk_command::terminal::view;
 use brisk_command::{print, print_exactly, terminal_width};
-use brisk_results::Document;
+use brisk_report::results::Document;
 
 /// Most bytes of a file of documents. A launch, whose list of reads is the longest of all documents, takes about 13 KB: 1,000
 /// cold and warm launches of two command lines take 52 MB.
@@ -20,7 +20,7 @@ const DOCUMENTS_BYTES_MAX: u64 = 64 << 20;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Documents written with --json by `brisk bench` or `brisk study`; - reads standard input
-    #[arg(required = true, value_name = "FILE")]
+    #[arg(required_unless_present = "schema", value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Write one page with charts, for all documents, that needs no network; - writes it to standard output
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
@@ -31,6 +31,9 @@ pub(crate) struct Args {
     /// Print three sentences: what this disk is good for, how apps open on the phones, what brisk changes
     #[arg(long, conflicts_with = "json")]
     verdict: bool,
+    /// Print the JSON Schema of all documents, with name, unit and better direction of each measure
+    #[arg(long, exclusive = true)]
+    schema: bool,
 
     #[command(flatten)]
     json: Json,
@@ -40,6 +43,10 @@ pub(crate) struct Args {
 
 /// Reads the documents and shows them.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    if args.schema {
+        print_exactly(&brisk_report::schema())?;
+        return Ok(ExitCode::SUCCESS);
+    }
     args.json.check(&args.files)?;
     let mut documents = Vec::new();
     for file in &args.files {
@@ -60,7 +67,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         None => Vec::new(),
     };
     if args.verdict {
-        print(&judged(&verdict(&documents)))?;
+        print(&verdict(&documents))?;
     }
     if args.pages.is_some() {
         let paths: String = written.iter().map(|path| format!("{}\n", path.display())).collect();
@@ -77,10 +84,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         None if args.verdict => {}
         None if args.tables.print(&documents)? => {}
         None => args.json.show_list(&documents, || {
-            let width = terminal_width();
-            let mut shown: Vec<String> = documents.iter().map(|d| brisk_report::terminal(d, width)).collect();
-            shown.extend(brisk_report::comparison(&documents, width));
-            judged(&shown.join("\n"))
+            let mut shown: Vec<String> = documents.iter().map(|d| brisk_report::terminal(d, view())).collect();
+            shown.extend(brisk_report::comparison(&documents, view()));
+            shown.join("\n")
         })?,
     }
     Ok(ExitCode::SUCCESS)

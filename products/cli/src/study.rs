@@ -11,7 +11,7 @@ use brisk_bench::study::{Common, concurrency, footprint, schedulers, slowdown};
 use brisk_bench::work_file::Size;
 use brisk_command::session::Session;
 use brisk_command::{duration, size};
-use brisk_results::{ConcurrencyParameter, Direction, Document, FrontierReport, Pattern};
+use brisk_report::results::{ConcurrencyParameter, Direction, Document, FrontierReport, Pattern};
 use brisk_smartio::Concurrency;
 use clap::Subcommand;
 

@@ -15,7 +15,7 @@ use brisk_command::confirm::agrees;
 use brisk_command::json::{Document, Json};
 use brisk_command::output::replace;
 use brisk_command::terminal::remark;
-use brisk_results::Document as Results;
+use brisk_report::results::Document as Results;
 use brisk_sense::Sense;
 use brisk_submission::{Envelope, Kind, Known, Submission};
 use serde_json::json;

@@ -19,6 +19,6 @@ pub fn commit() -> Option<&'static str> {
 /// Has results of this process name the commit: to be called first.
 pub fn name_in_results() {
     if let Some(commit) = commit() {
-        brisk_results::set_commit(commit);
+        brisk_report::results::set_commit(commit);
     }
 }

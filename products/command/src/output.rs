@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use brisk_files::Replacement;
-use brisk_results::Document;
+use brisk_report::View;
+use brisk_report::results::Document;
 use rustix::fs::Access;
 
 use crate::json::Json;
-use crate::terminal::judged;
-use crate::{print, print_exactly, terminal_width};
+use crate::{print, print_exactly, terminal};
 
 /// Options for where results go.
 #[derive(Debug, clap::Args)]
@@ -122,14 +122,14 @@ impl Outputs {
     /// # Errors
     /// The first of all that failed; later ones are printed.
     pub fn write(&self, document: &Document) -> anyhow::Result<()> {
-        self.write_shown(document, |width| brisk_report::terminal(document, width))
+        self.write_shown(document, |view| brisk_report::terminal(document, view))
     }
 
-    /// The same, where the terminal shows what `shown` gives for its width.
+    /// The same, where the terminal shows what `shown` returns.
     ///
     /// # Errors
     /// The first of all that failed; later ones are printed.
-    pub fn write_shown(&self, document: &Document, shown: impl FnOnce(Option<u16>) -> String) -> anyhow::Result<()> {
+    pub fn write_shown(&self, document: &Document, shown: impl FnOnce(View) -> String) -> anyhow::Result<()> {
         let files = self.keep(document);
         let printed = if self.json.as_deref().is_some_and(is_standard) {
             json(document).and_then(|json| print_exactly(&json))
@@ -138,7 +138,7 @@ impl Outputs {
         } else if self.tables.printing().next().is_some() {
             self.tables.print(std::slice::from_ref(document)).map(|_| ())
         } else {
-            print(&judged(&shown(terminal_width())))
+            print(&shown(terminal::view()))
         };
         first_of(files, printed)
     }

@@ -9,7 +9,7 @@ use brisk_profile::meter::MeterKind;
 use brisk_profile::run::{DEPTHS_REQUESTS, Measured, Options};
 use brisk_profile::workload::{self, Workload};
 use brisk_profile::{fio, recording, report, store};
-use brisk_results::ProfileReport;
+use brisk_report::results::ProfileReport;
 use brisk_smartstorage::Model;
 use clap::ValueEnum;
 

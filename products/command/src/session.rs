@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use brisk_act::Paths;
 use brisk_bench::{Control, Error, Sense};
 use brisk_lab_client::{Client, Status};
-use brisk_results::{Document, Header, Warning};
+use brisk_report::results::{Document, Header, Warning};
 use indicatif::ProgressBar;
 
 use crate::output::Outputs;

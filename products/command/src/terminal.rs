@@ -10,6 +10,7 @@ use std::io::IsTerminal as _;
 use std::sync::OnceLock;
 
 use anstyle::{AnsiColor, Style};
+use brisk_report::{Meaning, View};
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Options that all commands have, with the same meaning.
@@ -168,36 +169,16 @@ pub fn cut(line: &str, width: usize) -> String {
     cut
 }
 
-/// A line with its verdicts in colour: the signs of improved and regressed, each with the words behind it.
-fn with_verdicts(line: &str) -> String {
-    let mut out = String::with_capacity(line.len());
-    let mut rest = line;
-    while let Some(at) = rest.find(['✓', '✗']) {
-        let (before, verdict) = rest.split_at(at);
-        let ends = ["  ", ",", ";", ".", ")"].into_iter().filter_map(|end| verdict.find(end));
-        let (verdict, after) = verdict.split_at(ends.min().unwrap_or(verdict.len()));
-        out.push_str(before);
-        out.push_str(&if verdict.starts_with('✓') { good(verdict) } else { bad(verdict) });
-        rest = after;
-    }
-    out + rest
-}
-
-/// A report with its meaning in colour: titles, warnings (`!!`), and verdicts with their signs.
+/// How this terminal shows documents: its width, and the colours of what a text means.
 #[must_use]
-pub fn judged(report: &str) -> String {
-    let lines: Vec<&str> = report.split('\n').collect();
-    let is_rule = |line: Option<&&str>| line.is_some_and(|line| !line.is_empty() && line.chars().all(|one| one == '━'));
-    let coloured = lines.iter().enumerate().map(|(at, line)| {
-        if line.starts_with("!!") {
-            caution(line)
-        } else if is_rule(lines.get(at + 1)) {
-            heading(line)
-        } else {
-            with_verdicts(line)
-        }
-    });
-    coloured.collect::<Vec<_>>().join("\n")
+pub fn view() -> View {
+    let style = |meaning: Meaning, text: &str| match meaning {
+        Meaning::Heading => heading(text),
+        Meaning::Warning => caution(text),
+        Meaning::Improved => good(text),
+        Meaning::Regressed => bad(text),
+    };
+    View { width: crate::terminal_width(), style: Some(style) }
 }
 
 /// Whether the locale of a process with these variables has UTF-8: the first of LC_ALL, LC_CTYPE and LANG that is set names it
@@ -362,15 +343,5 @@ mod tests {
             assert_eq!(plain(&cut), plain(&line).chars().take(width).collect::<String>());
             assert!(cut.ends_with("\x1b[0m"), "{cut:?}");
         }
-    }
-
-    #[test]
-    fn a_report_has_colour_where_it_means_something() {
-        let report =
-            "Proof · phone\n━━━━━━━━━━━━━\n!! 1 warning\nevince  ✓ improved\nxterm  ✗ regressed\nnone regressed\n";
-        let coloured = judged(report);
-        assert_eq!(plain(&coloured), report);
-        assert!(coloured.starts_with(&heading("Proof · phone")) && coloured.contains(&caution("!! 1 warning")));
-        assert!(coloured.contains(&good("✓ improved")) && coloured.contains(&bad("✗ regressed")), "{coloured:?}");
     }
 }

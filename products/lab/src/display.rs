@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use anyhow::{Context as _, bail};
 use brisk_command::lab::screen::{DEFAULT_SIZE, Options, size};
 use brisk_launch::Plan;
-use brisk_results::ScreenFacts;
+use brisk_report::results::ScreenFacts;
 use brisk_screen::{Screen, VirtualX, Wayland, X11};
 
 /// The same for the emulated phone.

@@ -11,7 +11,7 @@ use brisk_command::lab::heap_study::Args;
 use brisk_command::session::Session;
 use brisk_command::tables;
 use brisk_memory::heap::{self, Table};
-use brisk_results::{Document, HeapStudyReport, HeapTable, Warning};
+use brisk_report::results::{Document, HeapStudyReport, HeapTable, Warning};
 
 /// Largest text that is read: some million samples.
 const TEXT_BYTES_MAX: u64 = 256 << 20;

@@ -13,7 +13,7 @@ use brisk_command::session::Session;
 use brisk_launch::latency::Answers;
 use brisk_launch::script::{self, Script};
 use brisk_launch::{App, Launcher};
-use brisk_results::{Ending, LatencyReport};
+use brisk_report::results::{Ending, LatencyReport};
 use serde_json::json;
 
 use crate::display::{self, Display};
@@ -138,7 +138,7 @@ fn measure(
 /// Writes the report; the exit code says whether every answer settled.
 fn show(args: &Args, session: &Session, report: LatencyReport) -> anyhow::Result<ExitCode> {
     let unsettled = report.steps.iter().flat_map(|step| &step.runs).any(|run| run.ending != Ending::Settled);
-    session.finish(brisk_results::Document::Latency(Box::new(report)), &args.outputs)?;
+    session.finish(brisk_report::results::Document::Latency(Box::new(report)), &args.outputs)?;
     Ok(ExitCode::from(u8::from(unsettled)))
 }
 

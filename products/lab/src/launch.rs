@@ -15,7 +15,7 @@ use brisk_command::session::Session;
 use brisk_core::causes::in_one_line;
 use brisk_launch::over::{IDLE_NS, Limits};
 use brisk_launch::{App, Launcher, Plan, Series, Settings, Setup, desktop, scope};
-use brisk_results::{Document, Ending, LaunchReport, SplitMethod, Temperature, Warning};
+use brisk_report::results::{Document, Ending, LaunchReport, SplitMethod, Temperature, Warning};
 
 use crate::display::{self, Display};
 use crate::on_phone::{self, Between, Brought};

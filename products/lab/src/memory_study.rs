@@ -20,7 +20,7 @@ use brisk_launch::{Launcher, Settings};
 use brisk_memory::Error;
 use brisk_memory::study::{self, Bed, FreeOptions, GrowthOptions, LimitOptions, SetOptions};
 use brisk_phone::{App, Catalogue, MemorySpec, Phone, Phones, SwapKind};
-use brisk_results::{
+use brisk_report::results::{
     AppGrowth, AppSets, Document, FreeMemory, MemoryFailure, MemoryPart, MemoryPartDone, MemoryStudyReport, PhoneFacts,
     SplitMethod, StartLimits, Warning,
 };

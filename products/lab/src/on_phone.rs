@@ -12,7 +12,7 @@ use brisk_command::session::{Session, lab_late};
 use brisk_launch::series::Step;
 use brisk_launch::{App, Surroundings};
 use brisk_phone::{Catalogue, Home, MemorySpec, NewPhone, Phone, Phones};
-use brisk_results::Header;
+use brisk_report::results::Header;
 use brisk_sense::Sense;
 
 use crate::lab::phone as lab_phone;

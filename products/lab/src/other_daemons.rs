@@ -12,7 +12,7 @@ use brisk_api::{Client, ClientError, SOCKET, Status};
 use brisk_core::causes::in_one_line;
 use brisk_daemon::config::{Config, Devices};
 use brisk_phone::Phone;
-use brisk_results::Warning;
+use brisk_report::results::Warning;
 use brisk_sense::Sense;
 
 /// Name of the lock file in a run folder, and as the kernel shows it when the folder was removed.

@@ -10,7 +10,7 @@ use brisk_command::session::Session;
 use brisk_command::tables;
 use brisk_memory::day::UsageTrace;
 use brisk_memory::prediction::{Choice, ContextTrace, PREDICTED_APPS, Replayed, Scored, score};
-use brisk_results::{Document, PredictionReport, PredictionTrace, PredictionWay};
+use brisk_report::results::{Document, PredictionReport, PredictionTrace, PredictionWay};
 
 use crate::{swap, usage_trace};
 

@@ -15,7 +15,7 @@ use brisk_command::profile::{Args, keep, known, options};
 use brisk_command::session::Session;
 use brisk_lab_client::Client;
 use brisk_profile::run::{self as profile, Measured, Options};
-use brisk_results::{Document, Warning};
+use brisk_report::results::{Document, Warning};
 use brisk_vm::device::{Device, DeviceSpec};
 use brisk_vm::lab::Lab as Guests;
 use brisk_vm::program::{self, Program, outcome_lines, progress_line};

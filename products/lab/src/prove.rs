@@ -20,7 +20,7 @@ use brisk_command::session::Session;
 use brisk_launch::Launcher;
 use brisk_phone::Phone;
 use brisk_phone::suite::{self, OnPhone, Scope, Situation, Target};
-use brisk_results::{Document, ProveReport, Temperature, Warning};
+use brisk_report::results::{Document, ProveReport, Temperature, Warning};
 use brisk_sense::Sense;
 
 use crate::display::Display;

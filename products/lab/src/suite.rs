@@ -13,7 +13,7 @@ use brisk_command::lab::suite::{Args, Command, ConditionName, Launches, RunArgs,
 use brisk_launch::Launcher;
 use brisk_phone::suite::{self, OnPhone, Scope, Situation, Study};
 use brisk_phone::{SqliteSpec, Variant};
-use brisk_results::{Document, SuiteReport, Temperature, WhatIfReport};
+use brisk_report::results::{Document, SuiteReport, Temperature, WhatIfReport};
 
 pub(crate) use self::engine::speeds;
 

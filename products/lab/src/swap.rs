@@ -20,7 +20,7 @@ use brisk_command::tables;
 use brisk_command::terminal::remark;
 use brisk_core::stats::Summary;
 use brisk_flash::PAGE_BYTES;
-use brisk_results::{
+use brisk_report::results::{
     Direction, Document, Header, SwapApp, SwapBin, SwapCell, SwapLayout, SwapMap, SwapReplay, SwapReport, SwapTrace,
 };
 use real::Real;

@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use brisk_launch::{App, Launcher, Settings, Start};
 use brisk_phone::{NewPhone, Phone, Phones, SqliteSpec, Variant, WriterSpec, make_image};
+use brisk_report::results::{Cause, SplitMethod, Stage};
 use brisk_requires::{Capability, available, requires, skip};
-use brisk_results::{Cause, SplitMethod, Stage};
 use lab_guard::{Guard, eventually, run};
 use phone_bench::{Bench, flushes, run_in};
 use serde_json::Value;

@@ -16,7 +16,7 @@ use crate::buffer::Buffers;
 use crate::error::{Error, Result};
 use crate::latency::Clock;
 use crate::load::{Load, Request, Requests};
-use brisk_results::Direction;
+use brisk_report::results::Direction;
 
 /// Requests that one system call submits.
 const BATCH_REQUESTS: usize = 4;

@@ -1,5 +1,5 @@
 use super::*;
-use brisk_results::CacheVerdict;
+use brisk_report::results::CacheVerdict;
 
 fn options(path: PathBuf) -> Options {
     Options {

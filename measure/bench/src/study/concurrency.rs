@@ -14,7 +14,7 @@ use crate::address::Region;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::streams::{AfterQuota, Stream};
-use brisk_results::{ConcurrencyParameter, ConcurrencyPoint, ConcurrencyReport, Direction, Pattern};
+use brisk_report::results::{ConcurrencyParameter, ConcurrencyPoint, ConcurrencyReport, Direction, Pattern};
 
 /// Bytes that the paper's streams move.
 pub const PAPER_STREAM_BYTES: u64 = 32 << 20;

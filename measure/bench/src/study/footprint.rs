@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::foreign::Own;
 use crate::load::{End, Load};
 use crate::work_file::Size;
-use brisk_results::{Direction, FootprintDrop, FootprintPoint, FootprintReport, Pattern, Warning};
+use brisk_report::results::{Direction, FootprintDrop, FootprintPoint, FootprintReport, Pattern, Warning};
 
 pub const FIRST_RANGE_BYTES: u64 = 8 << 20;
 /// Requests of a point in the paper.

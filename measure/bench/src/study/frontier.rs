@@ -34,7 +34,7 @@ use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::place::Place;
 use crate::work_file::Size;
-use brisk_results::FrontierReport;
+use brisk_report::results::FrontierReport;
 
 pub const SIZE_BYTES: u64 = 256 << 20;
 

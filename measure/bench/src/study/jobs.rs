@@ -22,7 +22,7 @@ use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::stream_process::{Done, StreamProcess};
 use crate::streams::{AfterQuota, Stream, StreamTime, mean_us};
-use brisk_results::{BothWays, Direction, Header, Pattern, ProveJobs};
+use brisk_report::results::{BothWays, Direction, Header, Pattern, ProveJobs};
 
 /// Part of the work file of each job; a longer job wraps around.
 const REGION_BYTES: u64 = 8 << 20;

@@ -22,7 +22,7 @@ use crate::foreign::{Flow, Own};
 use crate::latency::Times;
 use crate::load::{End, Load, check_depth};
 use crate::place::Place;
-use brisk_results::{Direction, Pattern, SchedulerPoint, SchedulersReport};
+use brisk_report::results::{Direction, Pattern, SchedulerPoint, SchedulersReport};
 
 /// Requests that the paper keeps in flight.
 pub const PAPER_DEPTH_REQUESTS: u32 = 128;

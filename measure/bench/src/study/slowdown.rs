@@ -13,7 +13,7 @@ use crate::address::Region;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::streams::{AfterQuota, Stream, mean_us};
-use brisk_results::{Direction, Pattern, SlowdownReport, SlowdownRow, SlowdownRun};
+use brisk_report::results::{Direction, Pattern, SlowdownReport, SlowdownRow, SlowdownRun};
 
 /// Bytes that the papers' streams move.
 pub const PAPER_STREAM_BYTES: u64 = 128 << 20;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use brisk_probes::{Event, Kind, Operation, Wait};
-use brisk_results::Cause;
+use brisk_report::results::Cause;
 
 use super::system_call::{Family, family};
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use brisk_core::causes::in_one_line;
 use brisk_phone::App;
-use brisk_results::{AppVisit, DayFlash, DayMemory, EndedApp, Ending};
+use brisk_report::results::{AppVisit, DayFlash, DayMemory, EndedApp, Ending};
 
 use super::replay::{Arrival, Came, Dwelt, Paging, Visitor};
 use crate::error::{Error, Result};

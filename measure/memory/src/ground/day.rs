@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use brisk_phone::App;
-use brisk_results::{AppVisit, EndedApp, EndedBy};
+use brisk_report::results::{AppVisit, EndedApp, EndedBy};
 
 use super::Ground;
 use crate::error::Result;

@@ -9,7 +9,7 @@ use brisk_iram::heap::arx::{Order, Pair};
 use brisk_iram::heap::cross_validation::{Cell, TRACE_SAMPLES, TRACES, cross_validate};
 use brisk_iram::heap::threshold::{ALPHA, Fitted, threshold_bytes};
 use brisk_iram::heap::{DEFAULT_BYTES, DEFAULT_FOR_NS, Heap, MISS_SHARE};
-use brisk_results::{HeapAim, HeapAlpha, HeapApp, HeapOrder, HeapThreshold};
+use brisk_report::results::{HeapAim, HeapAlpha, HeapApp, HeapOrder, HeapThreshold};
 
 use super::Runs;
 

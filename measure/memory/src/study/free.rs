@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use brisk_launch::Resident;
 use brisk_phone::App;
-use brisk_results::{FreeMemory, FreeSample, FreeStep, MemoryPart};
+use brisk_report::results::{FreeMemory, FreeSample, FreeStep, MemoryPart};
 use brisk_screen::Input;
 
 use super::Bed;

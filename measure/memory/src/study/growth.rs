@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use brisk_core::stats::Summary;
 use brisk_phone::App;
-use brisk_results::{AppGrowth, Ending, GrowthRun, GrowthSample, MemoryPart};
+use brisk_report::results::{AppGrowth, Ending, GrowthRun, GrowthSample, MemoryPart};
 
 use super::sampling::sampled;
 use super::{Bed, memory_of};

@@ -9,7 +9,7 @@ use brisk_core::stats::Summary;
 use brisk_launch::over::Limits as TimeLimits;
 use brisk_launch::{Launcher, Settings, Start};
 use brisk_phone::App;
-use brisk_results::{Ending, LimitCell, MemoryPart, Stage, StartLimits};
+use brisk_report::results::{Ending, LimitCell, MemoryPart, Stage, StartLimits};
 
 use super::Bed;
 use crate::error::{Error, Result};

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use brisk_core::stats::Summary;
 use brisk_launch::Resident;
 use brisk_phone::{App, MemoryGroup, SwapKind};
-use brisk_results::{AppSets, Ending, MemoryPart, RelaunchRun};
+use brisk_report::results::{AppSets, Ending, MemoryPart, RelaunchRun};
 use brisk_screen::Input;
 use brisk_sense::{Sense, SmapsRollup};
 

@@ -1,6 +1,6 @@
 //! The runs of apps as a table, for the heap predictor and for other programs.
 
-use brisk_results::AppGrowth;
+use brisk_report::results::AppGrowth;
 
 use crate::error::{Result, io as failed};
 
@@ -37,7 +37,7 @@ pub fn traces(growth: &[AppGrowth]) -> Result<String> {
 mod tests {
     use super::*;
     use brisk_core::stats::Summary;
-    use brisk_results::{GrowthRun, GrowthSample};
+    use brisk_report::results::{GrowthRun, GrowthSample};
 
     #[test]
     fn a_reader_gets_every_sample_back() {

@@ -1,5 +1,5 @@
 use brisk_phone::Catalogue;
-use brisk_results::{AppState, Ending, RelaunchRun};
+use brisk_report::results::{AppState, Ending, RelaunchRun};
 
 use super::*;
 

@@ -7,8 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use brisk_launch::{App, Launcher, Settings, Start};
+use brisk_report::results::Ending;
 use brisk_requires::requires;
-use brisk_results::Ending;
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! Sample launches for tests.
 
 use brisk_launch::series::summarise;
-use brisk_results::{Ending, LaunchRun, LaunchSet, Stage, StageTime, SuiteApp, Temperature};
+use brisk_report::results::{Ending, LaunchRun, LaunchSet, Stage, StageTime, SuiteApp, Temperature};
 
 /// A launch with this ending, settled after `settled_ms`.
 pub(super) fn run(ending: Ending, settled_ms: Option<f64>) -> LaunchRun {

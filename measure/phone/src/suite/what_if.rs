@@ -7,7 +7,7 @@ use brisk_core::causes::in_one_line;
 use brisk_core::stats::Summary;
 use brisk_launch::series::{compare, summarise};
 use brisk_launch::{Launcher, Plan, Setup, Surroundings};
-use brisk_results::{Condition, LaunchComparison, LaunchRun, LaunchSet, SqliteResult, SuiteApp, Temperature};
+use brisk_report::results::{Condition, LaunchComparison, LaunchRun, LaunchSet, SqliteResult, SuiteApp, Temperature};
 use brisk_screen::Screen;
 
 use super::Outcome;

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::workload::{Action, Ask, Stream};
-use brisk_results::Pattern;
+use brisk_report::results::Pattern;
 
 fn read(text: &str) -> Result<Jobs> {
     let outside = Outside {

@@ -1,6 +1,6 @@
 //! Values of fio's options: directions and numbers.
 
-use brisk_results::Pattern;
+use brisk_report::results::Pattern;
 
 /// Which way requests go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

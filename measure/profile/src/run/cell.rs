@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use brisk_bench::load::{End, Load};
 use brisk_bench::work_file::WorkFile;
-use brisk_results::Direction;
+use brisk_report::results::Direction;
 use brisk_smartstorage::pattern::Window;
 use serde::{Deserialize, Serialize};
 

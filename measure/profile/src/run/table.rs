@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use brisk_core::stats::bootstrapped;
-use brisk_results::Warning;
+use brisk_report::results::Warning;
 use brisk_smartstorage::Model;
 use brisk_smartstorage::model::{Cell, MODEL_VERSION, Ratio};
 use brisk_smartstorage::pattern::Window;

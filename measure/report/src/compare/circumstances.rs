@@ -1,11 +1,10 @@
 //! In what two conditions differ before anything is compared: device, kernel, versions, and how it was measured.
 
-use brisk_results::{ConditionDifference, Document, Header, Warning};
+use crate::results::{ConditionDifference, Document, Header, Warning};
 
 use super::Condition;
-use super::measured;
 use crate::facts::device_name;
-use crate::{format, kinds};
+use crate::format;
 
 /// A circumstance of a document.
 struct Circumstance {
@@ -17,7 +16,7 @@ struct Circumstance {
 
 /// The device in a few words, for headings and to tell documents of one kind apart.
 pub(super) fn device(document: &Document) -> String {
-    device_name(document.header(), &kinds::section(document))
+    device_name(document.header(), &document.of().section())
 }
 
 fn circumstances(document: &Document) -> Vec<Circumstance> {
@@ -38,9 +37,9 @@ fn circumstances(document: &Document) -> Vec<Circumstance> {
         ("brisk", environment.brisk_version.clone()),
         ("I/O engine", engine(document.header())),
     ];
-    let found = found.into_iter().chain(measured::setting(document));
+    let found = found.into_iter().chain(document.of().setting());
     let machine = found.map(|(what, value)| Circumstance { what, value, is_mode: false });
-    let mode = measured::mode(document).into_iter();
+    let mode = document.of().mode().into_iter();
     machine.chain(mode.map(|(what, value)| Circumstance { what, value, is_mode: true })).collect()
 }
 

@@ -1,6 +1,6 @@
 //! One document on a page.
 
-use brisk_results::{Document, Header, Warning};
+use crate::results::{Document, Header, Warning};
 use maud::{Markup, html};
 
 use crate::facts::{self, device_name};

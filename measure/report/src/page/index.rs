@@ -1,12 +1,12 @@
 //! One page for each device, and an index of them: what a run of several measurements leaves.
 
-use brisk_results::Document;
+use crate::results::Document;
 use maud::{Markup, html};
 
 use super::{article, frame, ordered, render};
 use crate::facts::device_name;
 use crate::section::Section;
-use crate::{Link, Page, format, kinds, papers, verdict};
+use crate::{Link, Page, format, papers, verdict};
 
 /// File of the index.
 const INDEX: &str = "index.html";
@@ -38,7 +38,7 @@ pub(crate) fn pages(documents: &[Document]) -> Vec<Page> {
 fn devices(documents: &[Document]) -> Vec<Device> {
     let mut devices: Vec<Device> = Vec::new();
     for document in ordered(documents) {
-        let name = device_name(document.header(), &kinds::section(document));
+        let name = device_name(document.header(), &document.of().section());
         if let Some(known) = devices.iter_mut().find(|device| device.name == name) {
             known.documents.push(document.clone());
             continue;
@@ -73,8 +73,9 @@ fn file_stem(name: &str) -> String {
 }
 
 fn index(documents: &[Document], devices: &[Device]) -> String {
-    let sections =
-        |device: &Device| -> Vec<Section> { ordered(&device.documents).into_iter().map(kinds::section).collect() };
+    let sections = |device: &Device| -> Vec<Section> {
+        ordered(&device.documents).into_iter().map(|document| document.of().section()).collect()
+    };
     let [disk, phones, brisk] = verdict::sentences(documents);
     // The first page's first result leads here too.
     let first = devices.first().and_then(|device| Some((device, sections(device).into_iter().next()?)));

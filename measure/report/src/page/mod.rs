@@ -10,11 +10,11 @@
 mod article;
 pub(crate) mod index;
 
-use brisk_results::Document;
+use crate::results::Document;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::facts::device_name;
-use crate::kinds::{self, compare};
+use crate::kinds::bench::several;
 use crate::section::Section;
 use crate::{Link, MARK, format};
 use article::Told;
@@ -31,7 +31,7 @@ const META: &str = concat!(
 /// See [`crate::html`].
 pub(crate) fn render(documents: &[Document], links: &[Link]) -> String {
     let documents = ordered(documents);
-    let sections: Vec<Section> = documents.iter().map(|document| kinds::section(document)).collect();
+    let sections: Vec<Section> = documents.iter().map(|document| document.of().section()).collect();
     let mut told = Told::default();
     let articles: Vec<Markup> = documents
         .iter()
@@ -41,7 +41,7 @@ pub(crate) fn render(documents: &[Document], links: &[Link]) -> String {
             article::draw(document, section, i, i.checked_sub(1).map(|before| documents[before]), &mut told)
         })
         .collect();
-    let compared = compare::figure(&documents);
+    let compared = several::figure(&documents);
     let content = html! {
         @if documents.is_empty() { h2 { "No documents" } p { "There is nothing to show." } }
         @for article in &articles { (article) }

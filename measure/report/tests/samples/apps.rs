@@ -1,7 +1,7 @@
 //! Documents about apps: launches, answers, the suite and what-if, with plausible numbers and a repeatable scatter.
 
 use brisk_core::stats::{Summary, paired_ratio};
-use brisk_results::{
+use brisk_report::results::{
     BothWays, Cause, ColdCheck, Condition, DeviceTime, Ending, LatencyReport, LatencyStep, LaunchComparison,
     LaunchReport, LaunchRun, LaunchSet, Part, PhoneFacts, ProveReport, ScreenFacts, Split, SplitMethod, Stage,
     StageSummary, StageTime, StorageUse, SuiteApp, SuiteReport, Temperature, WhatIfReport,
@@ -257,7 +257,7 @@ fn step(name: &str, input: &str, parts: &Parts, first_change_ms: Option<f64>) ->
         .collect();
     let latency_ms = Summary::of(&factors.map(|factor| wall * factor).collect::<Vec<_>>()).expect("six");
     of(json!({
-        "name": name, "input": input, "limit": brisk_results::HciLimit::of_ms(latency_ms.median), "latency_ms": latency_ms,
+        "name": name, "input": input, "limit": brisk_report::results::HciLimit::of_ms(latency_ms.median), "latency_ms": latency_ms,
         "split": (wall > 0.0).then(|| split(parts)), "runs": runs,
     }))
 }
@@ -456,7 +456,10 @@ pub fn what_if() -> WhatIfReport {
 }
 
 /// The four kinds with hostile names, single runs, no splits, all endings, or nothing at all.
-pub fn ugly(head: &brisk_results::Header, hostile: &str) -> (LaunchReport, LatencyReport, SuiteReport, WhatIfReport) {
+pub fn ugly(
+    head: &brisk_report::results::Header,
+    hostile: &str,
+) -> (LaunchReport, LatencyReport, SuiteReport, WhatIfReport) {
     let mut launch = launch_vs();
     launch.header = head.clone();
     launch.app = format!("{hostile} {}", "a very long name ".repeat(8));

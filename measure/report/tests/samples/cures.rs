@@ -1,6 +1,6 @@
 //! Cures of slow storage.
 
-use brisk_results::CuresReport;
+use brisk_report::results::CuresReport;
 use serde_json::{Value, json};
 
 use super::{header, report, summary};

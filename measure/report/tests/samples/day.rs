@@ -1,6 +1,6 @@
 //! A day of use under three policies.
 
-use brisk_results::DayReport;
+use brisk_report::results::DayReport;
 use serde_json::{Value, json};
 
 use super::{on_s5, summary};

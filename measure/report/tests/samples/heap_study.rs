@@ -1,6 +1,6 @@
 //! The heap study.
 
-use brisk_results::HeapStudyReport;
+use brisk_report::results::HeapStudyReport;
 use serde_json::{Value, json};
 
 use super::{header, report};
@@ -75,7 +75,7 @@ pub fn study() -> HeapStudyReport {
 }
 
 /// With a hostile name, one run and nothing known.
-pub fn ugly(head: &brisk_results::Header, hostile: &str) -> HeapStudyReport {
+pub fn ugly(head: &brisk_report::results::Header, hostile: &str) -> HeapStudyReport {
     let mut report = study();
     report.header = head.clone();
     report.table.name = hostile.into();

@@ -1,6 +1,6 @@
 //! A hunt: two drawn loads, one of which misses two bounds, one that the search made, one without figures, and a worst case.
 
-use brisk_results::HuntReport;
+use brisk_report::results::HuntReport;
 use serde_json::{Value, json};
 
 use super::{header, report, seven};

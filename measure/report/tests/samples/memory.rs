@@ -1,7 +1,7 @@
 //! Returns to apps under memory pressure.
 
 use brisk_core::stats::{Summary, ratio_of_sums, sum_of_medians};
-use brisk_results::{Cause, RelaunchReport};
+use brisk_report::results::{Cause, RelaunchReport};
 use serde_json::{Value, json};
 
 use super::{header, report, summary};
@@ -83,7 +83,7 @@ pub fn relaunch() -> RelaunchReport {
 }
 
 /// With too few returns, a failure and a hostile name.
-pub fn ugly(head: &brisk_results::Header, hostile: &str) -> RelaunchReport {
+pub fn ugly(head: &brisk_report::results::Header, hostile: &str) -> RelaunchReport {
     let mut report = relaunch();
     report.header = head.clone();
     report.phone.preset = hostile.into();

@@ -1,6 +1,6 @@
 //! The memory study.
 
-use brisk_results::MemoryStudyReport;
+use brisk_report::results::MemoryStudyReport;
 use serde_json::{Value, json};
 
 use super::{on_s5, seven, summary};

@@ -17,7 +17,7 @@ mod ugly;
 use std::sync::LazyLock;
 
 use brisk_core::stats::Summary;
-use brisk_results::{
+use brisk_report::results::{
     BenchReport, BlockDevice, ConcurrencyReport, Direction, Document, FootprintReport, FrontierReport, Header,
     JobResult, KernelReport, KernelVerdict, Latency, Pattern, ProfileReport, SchedulersReport, SlowdownReport,
 };

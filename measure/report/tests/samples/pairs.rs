@@ -1,7 +1,7 @@
 //! The same document from a device that is slower, for each kind; and a comparison.
 
 use brisk_report::Condition;
-use brisk_results::{ComparisonReport, Document};
+use brisk_report::results::{ComparisonReport, Document};
 use serde_json::Value;
 
 use super::{footprint, header, schedulers, slowdown, summary};

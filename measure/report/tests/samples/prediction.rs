@@ -1,6 +1,6 @@
 //! Prediction of the next app.
 
-use brisk_results::PredictionReport;
+use brisk_report::results::PredictionReport;
 use serde_json::{Value, json};
 
 use super::on_s5;

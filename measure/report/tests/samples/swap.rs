@@ -1,6 +1,6 @@
 //! Traces and replays of swapping.
 
-use brisk_results::SwapReport;
+use brisk_report::results::SwapReport;
 use serde_json::{Value, json};
 
 use super::{header, report, summary};
@@ -29,7 +29,7 @@ fn cell(n: u32) -> Value {
 /// The same replays on a device of the lab.
 pub fn in_real_time() -> SwapReport {
     let mut report = replay();
-    report.device = Some(brisk_results::SwapDevice {
+    report.device = Some(brisk_report::results::SwapDevice {
         name: "a device of the lab".to_owned(),
         depth_requests: 4,
         scheduler: Some("mq-deadline".to_owned()),

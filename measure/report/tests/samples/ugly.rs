@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use brisk_results::{BlockDevice, Document, Environment, Header, KernelScenario, Warning};
+use brisk_report::results::{BlockDevice, Document, Environment, Header, KernelScenario, Warning};
 use serde_json::json;
 
 use super::{
@@ -38,7 +38,7 @@ fn all_ugly() -> Vec<Document> {
     let one = |value: f64| summary(value, 0.0, 1);
     let mut bench = bench();
     bench.header = head.clone();
-    bench.cache.verdict = brisk_results::CacheVerdict::Memory;
+    bench.cache.verdict = brisk_report::results::CacheVerdict::Memory;
     bench.cache.text = "tmpfs lives in memory: these numbers are not storage's.".into();
     for job in bench.jobs.iter_mut().chain(&mut bench.block_sweep).chain(&mut bench.depth_sweep) {
         job.bandwidth_bytes_per_s = one(job.bandwidth_bytes_per_s.median);

@@ -5,7 +5,7 @@
 //! of equal ones the smaller risk comes first. What is in memory alone is a bound of the studies and no cure, so it is not listed.
 
 use brisk_api::init::Init;
-use brisk_results::{CureCrash, CureRow, FootprintDrop};
+use brisk_report::results::{CureCrash, CureRow, FootprintDrop};
 use brisk_sync::advice::Advice;
 use brisk_sync::policy::Class;
 use serde::Serialize;

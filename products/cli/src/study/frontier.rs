@@ -7,7 +7,7 @@ use brisk_bench::study::frontier;
 use brisk_command::session::Session;
 use brisk_command::{duration, size};
 use brisk_core::knob::{Knob, QueueSetting};
-use brisk_results::{Document, FrontierPoint, FrontierReport};
+use brisk_report::results::{Document, FrontierPoint, FrontierReport};
 use brisk_smartio::{Evidence, Profile, QueueSettings};
 
 use super::kept::Keep;

@@ -11,7 +11,7 @@ use brisk_command::terminal::remark;
 use brisk_core::device::Device;
 use brisk_daemon::config::Devices;
 use brisk_daemon::{devices, profiles};
-use brisk_results::Header;
+use brisk_report::results::Header;
 use brisk_smartio::{Profile, shipped};
 
 const UNNAMED: &str = "the device reports no model name: give one with --model, the same as `brisk status` shows";

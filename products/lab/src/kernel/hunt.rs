@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use brisk_command::lab::kernel::HuntArgs as Args;
 use brisk_command::output::replace;
 use brisk_command::session::Session;
-use brisk_results::{Document, HuntFound, HuntReport};
+use brisk_report::results::{Document, HuntFound, HuntReport};
 use brisk_vm::hunt::score::Bound;
 use brisk_vm::hunt::{Found, Hunt, Options, fidelity};
 use brisk_vm::lab::{Lab, Seen};

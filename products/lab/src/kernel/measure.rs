@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use brisk_command::lab::kernel::Common;
 use brisk_command::session::Session;
-use brisk_results::{Document, Environment, Header, KernelFidelity, KernelReport, KernelScenario, SCHEMA_VERSION};
+use brisk_report::results::{
+    Document, Environment, Header, KernelFidelity, KernelReport, KernelScenario, SCHEMA_VERSION,
+};
 use brisk_vm::aims::{self, Aim};
 use brisk_vm::compare::{self, Found, Options};
 use brisk_vm::lab::Lab;
@@ -141,7 +143,7 @@ pub(crate) fn header(lab: &Lab, seed: u64) -> Header {
         duration_s: 0.0,
         environment: Environment {
             brisk_version: env!("CARGO_PKG_VERSION").to_owned(),
-            commit: brisk_results::commit(),
+            commit: brisk_report::results::commit(),
             kernel: lab.kernel.release.clone(),
             architecture: std::env::consts::ARCH.to_owned(),
             cpus: 1,

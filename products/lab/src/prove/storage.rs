@@ -13,7 +13,7 @@ use brisk_lab_client::Client;
 use brisk_launch::scope::Scope;
 use brisk_phone::{Companion, Phone};
 use brisk_profile::meter::{self, About, Meter, Work};
-use brisk_results::{Direction, Header, ProfileMeter, ProveStorage};
+use brisk_report::results::{Direction, Header, ProfileMeter, ProveStorage};
 use brisk_sense::Sense;
 
 /// Readers, and as many writers: as in dissertation 4.5.2.

@@ -5,8 +5,8 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use brisk_daemon::engines::NAMES;
 use brisk_phone::WriterSpec;
-use brisk_results::Condition;
-use brisk_results::prove::conditions::{self, IDLE, WRITERS};
+use brisk_report::results::Condition;
+use brisk_report::results::conditions::{self, IDLE, WRITERS};
 
 use crate::suite::bed::condition;
 

@@ -11,7 +11,7 @@ use brisk_command::lab::suite::{Every, Writing};
 use brisk_command::session::{Session, lab_late};
 use brisk_phone::suite::{Outcome, Target};
 use brisk_phone::{Catalogue, MemorySpec, Phone, WriterSpec};
-use brisk_results::{Condition, Header, PhoneFacts, WriterLoad};
+use brisk_report::results::{Condition, Header, PhoneFacts, WriterLoad};
 
 use crate::display::{self, Display};
 use crate::launch::few_runs;

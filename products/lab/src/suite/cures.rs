@@ -12,7 +12,7 @@ use brisk_cures::guest::{self, Case, Error, Outcome};
 use brisk_cures::report::{rows, workload};
 use brisk_cures::solution::{SOLUTIONS, Solution, find};
 use brisk_cures::workload::App;
-use brisk_results::{CureCrash, CuresReport, Document};
+use brisk_report::results::{CureCrash, CuresReport, Document};
 use brisk_vm::Watch;
 use brisk_vm::lab::Lab as Guests;
 use brisk_vm::sources::Source;
@@ -79,7 +79,7 @@ fn measure(
     source: &Source,
     cases: &[Case<'_>],
     solutions: &[&'static Solution],
-) -> anyhow::Result<(brisk_results::Header, Vec<Outcome>, Vec<CureCrash>)> {
+) -> anyhow::Result<(brisk_report::results::Header, Vec<Outcome>, Vec<CureCrash>)> {
     let progress = |done: f64, doing: &str| session.show(done, doing);
     let watch = Watch { stop: session.stop_flag(), progress: &progress };
     let mut guests = Guests::prepare(source, &args.kernel, watch)?;

@@ -16,7 +16,7 @@ use brisk_memory::day::{Choice, OnGround, Plan, ReplayError, Synthetic, plan, re
 use brisk_memory::{Ground, Policy, Programs};
 use brisk_phone::{App, Catalogue, MemorySpec, Phone, SwapKind};
 use brisk_profile::meter::{self, Meter, Work};
-use brisk_results::{DayCosts, DayPolicy, DayReport, DayRun, DayState, Document, PhoneMemory, Warning};
+use brisk_report::results::{DayCosts, DayPolicy, DayReport, DayRun, DayState, Document, PhoneMemory, Warning};
 
 use self::shown::{Progress, days};
 use super::bed::{self, Bed, Made, end, stopped};

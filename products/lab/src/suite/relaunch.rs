@@ -10,7 +10,7 @@ use brisk_launch::Launcher;
 use brisk_memory::suite::{self, Plan};
 use brisk_memory::{Ground, Killer, Moment, Policy, Programs};
 use brisk_phone::{MemorySpec, SwapKind};
-use brisk_results::{Document, PhoneMemory, Regime, RelaunchReport, Warning};
+use brisk_report::results::{Document, PhoneMemory, Regime, RelaunchReport, Warning};
 use brisk_swap::Action;
 
 use super::bed::{self, Bed, Made, end, stopped};

@@ -9,7 +9,7 @@ use brisk_command::lab::swap::Replay;
 use brisk_command::session::{Session, lab_late};
 use brisk_lab::{Backend, Lab, NewDevice, SIZE_BYTES_MIN};
 use brisk_lab_client::Client;
-use brisk_results::{SwapDevice, Warning};
+use brisk_report::results::{SwapDevice, Warning};
 use brisk_sense::Sense;
 use brisk_swap::{Outcome, Settings, Trace, area_bytes, replay_on};
 use brisk_swap_io::BlockDevice;

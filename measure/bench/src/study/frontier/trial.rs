@@ -30,7 +30,7 @@ use crate::foreign::{Flow, Own};
 use crate::latency::{Clock, Times};
 use crate::load::Load;
 use crate::study::Testbed;
-use brisk_results::{Direction, Pattern};
+use brisk_report::results::{Direction, Pattern};
 
 /// One buffered write of an install.
 const INSTALL_WRITE_BYTES: u64 = 512 << 10;

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::results::{DayPolicy, DayReport, DayRun};
 use brisk_core::units::format_bytes;
-use brisk_results::{DayPolicy, DayReport, DayRun};
 
-use super::{measured, name};
+use super::columns::*;
+use super::page::{measured, name};
 use crate::declare::*;
 use crate::format::{self, shorten};
 use crate::svg::stacks::Texture;
@@ -16,7 +17,7 @@ const OTHERS: &str = "others";
 const SWAPPED: &str = " in swap";
 const MIB: f64 = 1_048_576.0;
 
-const BYTES_OF_MIB: Unit = Unit { show: |mib| format::bytes(mib * MIB), tick: format::tick };
+pub(super) const BYTES_OF_MIB: Unit = unit::of("", |mib| format::bytes(mib * MIB), format::tick);
 
 /// A chart for each policy.
 pub(super) fn over_time(report: &DayReport) -> Figure {
@@ -36,24 +37,25 @@ pub(super) fn over_time(report: &DayReport) -> Figure {
                    each dwell. Pages that several processes map count for each, so the sum may be above the limit.";
     let draw = |policy: &str| {
         let areas = Areas {
-            x: "time",
-            y: "memory",
-            layer: "layer",
+            x: TIME.into(),
+            y: MEMORY.into(),
+            layer: LAYER.into(),
             levels: level(limit_mib, format!("limit {}", format_bytes(report.memory.limit_bytes))),
             holds: vec![highest],
         };
-        let axes = [Axis::new("time of the run, s", Law::Linear, S.tick), Axis::new("MiB", Law::Linear, format::tick)];
-        areas.draw(format!("{title}, {policy}"), axes, &only(&rows, "policy", policy), face)
+        let axes =
+            [Axis::new("time of the run, s", Law::Linear, unit::S.tick), Axis::new("MiB", Law::Linear, format::tick)];
+        areas.draw(format!("{title}, {policy}"), axes, &only(&rows, POLICY, policy), face)
     };
     // Names of policies are those of options: they keep their letters.
-    let figure = places(&rows, "policy")
+    let figure = places(&rows, POLICY)
         .iter()
         .fold(Figure::new(title, caption), |figure, policy| figure.chart(policy.as_str(), draw(policy)));
     let most: Vec<Row> = measured.iter().map(|(policy, run)| at_most(&name(policy), run)).collect();
     figure.table(Table::of(
         "Memory at most, and at the end",
         &most,
-        "policy | in memory | in swap | apps | in memory at the end | in swap at the end",
+        columns![POLICY, IN_MEMORY, IN_SWAP, APPS, IN_MEMORY_AT_THE_END, IN_SWAP_AT_THE_END],
     ))
 }
 
@@ -103,7 +105,7 @@ fn rows(policy: &str, run: &DayRun, names: &[String]) -> Vec<Row> {
             let name = format!("{layer}{}", if in_swap { SWAPPED } else { "" });
             rows.extend(heights.into_iter().map(|(at_s, mib)| {
                 let time = Place { text: format::seconds(at_s), number: Some(at_s) };
-                Row::at("policy", policy).by("layer", name.clone()).by("time", time).put("memory", BYTES_OF_MIB, mib)
+                Row::at(POLICY, policy).by(LAYER, name.clone()).by(TIME, time).put(MEMORY, mib)
             }));
         }
     }
@@ -114,25 +116,25 @@ fn rows(policy: &str, run: &DayRun, names: &[String]) -> Vec<Row> {
 fn rows_highest(rows: &[Row]) -> f64 {
     let mut sums: BTreeMap<(String, u64), f64> = BTreeMap::new();
     for row in rows {
-        let at = row.number("time").unwrap_or(0.0);
-        *sums.entry((row.text("policy"), at.to_bits())).or_default() += row.number("memory").unwrap_or(0.0);
+        let at = row.number(TIME).unwrap_or(0.0);
+        *sums.entry((row.text(POLICY), at.to_bits())).or_default() += row.number(MEMORY).unwrap_or(0.0);
     }
     sums.into_values().filter(|sum| sum.is_finite()).fold(0.0, f64::max)
 }
 
 fn at_most(policy: &str, run: &DayRun) -> Row {
-    let sum = |of: fn(&brisk_results::MemoryCensus) -> f64| {
-        let at = move |switch: &brisk_results::DaySwitch| switch.memory.iter().map(|one| of(&one.census)).sum::<f64>();
+    let sum = |of: fn(&crate::results::MemoryCensus) -> f64| {
+        let at = move |switch: &crate::results::DaySwitch| switch.memory.iter().map(|one| of(&one.census)).sum::<f64>();
         let sums: Vec<f64> = run.switches.iter().map(at).collect();
         (sums.iter().copied().reduce(f64::max), sums.last().copied())
     };
     let (in_memory, in_memory_last) = sum(|census| census.anonymous_bytes as f64 + census.file_bytes as f64);
     let (in_swap, in_swap_last) = sum(|census| census.swapped_bytes as f64);
     let apps = run.switches.iter().map(|switch| switch.memory.len() as u64).max();
-    Row::at("policy", policy)
-        .put("in memory", BYTES, in_memory)
-        .put("in swap", BYTES, in_swap)
-        .put("apps", TALLY, apps)
-        .put("in memory at the end", BYTES, in_memory_last)
-        .put("in swap at the end", BYTES, in_swap_last)
+    Row::at(POLICY, policy)
+        .put(IN_MEMORY, in_memory)
+        .put(IN_SWAP, in_swap)
+        .put(APPS, apps)
+        .put(IN_MEMORY_AT_THE_END, in_memory_last)
+        .put(IN_SWAP_AT_THE_END, in_swap_last)
 }

@@ -1,12 +1,13 @@
 //! Aims and how far they are reached: the worst load of each, and all of them on the page.
 
-use brisk_results::{KernelAim, KernelFigure, KernelVerdict};
+use crate::results::{KernelAim, KernelFigure, KernelVerdict};
 
+use super::columns::*;
 use crate::declare::*;
 use crate::format;
 
 /// A ratio near one tells by its third digit.
-const RATIO: Unit = Unit { show: ratio, tick: format::tick };
+const RATIO: Unit = unit::of("ratio", ratio, format::tick);
 
 /// One sentence: how many are reached.
 pub(super) fn verdict(aims: &[KernelAim]) -> Vec<String> {
@@ -61,9 +62,9 @@ fn ratio(value: f64) -> String {
 
 fn unit(figure: KernelFigure) -> Unit {
     match figure {
-        KernelFigure::DelayMean | KernelFigure::DelayP99 | KernelFigure::DelayMax => US,
-        KernelFigure::Requests => TALLY,
-        KernelFigure::Slowdown => Unit { show: ratio, ..TIMES },
+        KernelFigure::DelayMean | KernelFigure::DelayP99 | KernelFigure::DelayMax => unit::US,
+        KernelFigure::Requests => unit::TALLY,
+        KernelFigure::Slowdown => Unit { show: ratio, ..unit::TIMES },
     }
 }
 
@@ -77,8 +78,8 @@ fn bound(aim: &KernelAim) -> Unit {
 /// The figure of all aims: the worst load of each, and all of them on the page.
 pub(super) fn figure(aims: &[KernelAim]) -> Figure {
     let row = |aim: &KernelAim, load: String, verdict: KernelVerdict, words: &str| {
-        let row = Row::at("aim", aim.words.clone()).by("scenario", aim.scenario.clone()).by("load", load);
-        row.judge("verdict", effect(verdict), words).put("at most", bound(aim), aim.at_most)
+        let row = Row::at(AIM, aim.words.clone()).by(SCENARIO, aim.scenario.clone()).by(LOAD, load);
+        row.judge(VERDICT, effect(verdict), words).put_in(AT_MOST, bound(aim), aim.at_most)
     };
     let short = aims.iter().map(|aim| {
         let reached = aim.loads.iter().filter(|load| load.verdict == KernelVerdict::Reached).count();
@@ -86,29 +87,29 @@ pub(super) fn figure(aims: &[KernelAim]) -> Figure {
         let worst = measured.max_by(|a, b| a.value.unwrap_or_default().total_cmp(&b.value.unwrap_or_default()));
         let why = aim.loads.iter().find_map(|load| load.why.clone()).unwrap_or_default();
         row(aim, worst.map_or(why, |load| load.load.clone()), state(aim), word(state(aim)))
-            .say("loads", format!("{reached} of {}", aim.loads.len()))
-            .put("worst", bound(aim), worst.and_then(|load| load.value))
-            .say("against", worst.and_then(|load| load.peer.clone()))
+            .put(LOADS, format!("{reached} of {}", aim.loads.len()))
+            .put_in(WORST, bound(aim), worst.and_then(|load| load.value))
+            .put(AGAINST, worst.and_then(|load| load.peer.clone()))
     });
     let all = aims.iter().flat_map(|aim| aim.loads.iter().map(move |load| (aim, load))).map(|(aim, load)| {
         row(aim, load.load.clone(), load.verdict, load.why.as_deref().unwrap_or_else(|| word(load.verdict)))
-            .say("settings", load.settings.as_str())
-            .put("found", unit(aim.figure), load.found)
-            .say("against", load.peer.clone())
-            .put("its", unit(aim.figure), load.peer_found)
-            .put("value", bound(aim), load.value)
-            .put("at worst", bound(aim), load.value_worst)
+            .put(SETTINGS, load.settings.as_str())
+            .put_in(FOUND, unit(aim.figure), load.found)
+            .put(AGAINST, load.peer.clone())
+            .put_in(ITS, unit(aim.figure), load.peer_found)
+            .put_in(VALUE, bound(aim), load.value)
+            .put_in(AT_WORST, bound(aim), load.value_worst)
     });
     let (short, all): (Vec<Row>, Vec<Row>) = (short.collect(), all.collect());
-    let every = "aim | scenario | load | verdict | settings | found | against | its | value | at worst | at most";
+    let every = columns![AIM, SCENARIO, LOAD, VERDICT, SETTINGS, FOUND, AGAINST, ITS, VALUE, AT_WORST, AT_MOST];
     Figure::new(
         "Aims",
         "Judged are medians over the seeds. A ratio is the figure over that of the best peer, or for rates the peer's \
          over it, so that less is better.",
     )
     .table(
-        Table::of("Aims", &short, "aim | scenario | verdict | loads | at most | worst | load | against")
-            .dispensable("against | load | loads"),
+        Table::of("Aims", &short, columns![AIM, SCENARIO, VERDICT, LOADS, AT_MOST, WORST, LOAD, AGAINST])
+            .dispensable(columns![AGAINST, LOAD, LOADS]),
     )
     .table(
         Table::of("Every aim in every load", &all, every)

@@ -1,8 +1,9 @@
 //! What a launch asked of the storage, and the evidence that a cold launch was cold.
 
+use crate::results::{ColdCheck, Direction, LaunchReport, LaunchSet, StorageFlow, StorageUse, Temperature};
 use brisk_core::units::format_bytes;
-use brisk_results::{ColdCheck, Direction, LaunchReport, LaunchSet, StorageFlow, StorageUse, Temperature};
 
+use super::columns::*;
 use crate::declare::*;
 use crate::format::{self, shorten};
 use crate::sets;
@@ -32,7 +33,7 @@ pub(super) fn middle(set: &LaunchSet) -> Option<&StorageUse> {
 /// What was read and written.
 pub(super) fn storage(report: &LaunchReport) -> Figure {
     let flows: Vec<Row> = report.sets.iter().flat_map(|set| flow_rows(set, sets::name(set, &report.sets))).collect();
-    let columns = "launch | kind | bytes | requests | in sequence | mean size | at the device";
+    let columns = columns![LAUNCH, KIND, BYTES_MEASURE, REQUESTS, IN_SEQUENCE, MEAN_SIZE, AT_THE_DEVICE];
     let mut figure = Figure::new(
         "Storage requests",
         "Requests of the app's own threads as the block layer saw them. In sequence means that a request began where \
@@ -40,7 +41,7 @@ pub(super) fn storage(report: &LaunchReport) -> Figure {
     )
     .table(
         Table::of("Requests to the storage", &flows, columns)
-            .dispensable("mean size")
+            .dispensable(columns![MEAN_SIZE])
             .noted("At the device: time in which at least one request of any kind was there."),
     );
     for set in &report.sets {
@@ -49,11 +50,13 @@ pub(super) fn storage(report: &LaunchReport) -> Figure {
         if figure.panels.len() < SIZE_CHARTS && storage.read.by_size_bytes.iter().any(|(_, requests)| *requests > 0) {
             let rows: Vec<Row> =
                 storage.read.by_size_bytes.iter().map(|of| size_row(*of, storage.read.requests)).collect();
-            let y = Axis::new("requests up to a size", Law::Linear, COUNT.tick);
+            let y = Axis::new("requests up to a size", Law::Linear, unit::COUNT.tick);
             let title = format!("Requests of reads by size, {name}");
             let chart =
-                bars(title, y, &rows, ["number", "unit"], &[("requests", Fill::Full)], |row, _| row.text("share"));
-            let table = Table::of(format!("Reads by size, {name}"), &rows, "up to | requests | share");
+                bars(title, y, &rows, [NUMBER_PLACE.into(), UNIT.into()], &[(REQUESTS, Fill::Full)], |row, _| {
+                    row.text(SHARE_MEASURE)
+                });
+            let table = Table::of(format!("Reads by size, {name}"), &rows, columns![UP_TO, REQUESTS, SHARE_MEASURE]);
             figure = figure.chart(format!("Reads by size, {name}"), chart).table(table.page_only());
         }
         if storage.read.bytes > 0 {
@@ -69,12 +72,12 @@ pub(super) fn storage(report: &LaunchReport) -> Figure {
 fn size_row((bytes, requests): (u64, u64), all: u64) -> Row {
     let text = format_bytes(bytes);
     let (number, unit) = text.split_once(' ').unwrap_or((&text, ""));
-    Row::at("number", number)
-        .by("unit", unit)
-        .by("up to", size(bytes))
+    Row::at(NUMBER_PLACE, number)
+        .by(UNIT, unit)
+        .by(UP_TO, size(bytes))
         .look(Look::side(Direction::Read))
-        .put("requests", TALLY, requests)
-        .say("share", format::share(requests as f64, all as f64))
+        .put(REQUESTS, requests)
+        .put(SHARE_MEASURE, format::share(requests as f64, all as f64))
 }
 
 fn flow_rows(set: &LaunchSet, name: String) -> Vec<Row> {
@@ -89,37 +92,38 @@ fn flow_rows(set: &LaunchSet, name: String) -> Vec<Row> {
         }
         let in_flight = sets::over_runs(set, |run| run.storage.as_ref().map(|s| s.in_flight_ms));
         let in_sequence = (flow.requests > 0).then(|| sequential(flow));
-        let row = Row::at("launch", name.clone())
-            .by("kind", kind)
-            .put("bytes", BYTES, bytes)
-            .put("requests", TALLY, requests);
-        Some(row.figure("in sequence", in_sequence).put("mean size", BYTES, flow.bytes.checked_div(flow.requests)).put(
-            "at the device",
-            MS,
-            in_flight.filter(|_| i == 0),
-        ))
+        let row = Row::at(LAUNCH, name.clone()).by(KIND, kind).put(BYTES_MEASURE, bytes).put(REQUESTS, requests);
+        Some(
+            row.figure(IN_SEQUENCE, in_sequence)
+                .put(MEAN_SIZE, flow.bytes.checked_div(flow.requests))
+                .put(AT_THE_DEVICE, in_flight.filter(|_| i == 0)),
+        )
     };
     flows(shown).into_iter().enumerate().filter_map(row).collect()
 }
 
 fn file_table(storage: &StorageUse, name: &str) -> Table {
-    let row = |file: &brisk_results::FileRead| {
+    let row = |file: &crate::results::FileRead| {
         let share = format::share(file.bytes as f64, storage.read.bytes as f64);
-        Row::at("file", shorten(&file.path, 60))
-            .put("read", BYTES, file.bytes)
-            .figure("share", share)
-            .put("requests", TALLY, file.requests)
-            .put("first at", MS, file.first_ms)
+        Row::at(FILE, shorten(&file.path, 60))
+            .put(READ, file.bytes)
+            .figure(SHARE_MEASURE, share)
+            .put(REQUESTS, file.requests)
+            .put(FIRST_AT, file.first_ms)
     };
     let rows: Vec<Row> = storage.files.iter().map(row).collect();
     let shown = storage.files.len() as u64;
     let all = format::tally(storage.files_count as f64);
     let more = storage.files_count > shown;
     let note = if more { format!("{shown} of {all} files, the largest by bytes read.") } else { String::new() };
-    Table::of(format!("Files by bytes read, {name}"), &rows, "file | read | share | requests | first at | bar of read")
-        .dispensable("share | first at")
-        .first_in_terminal(FILES_IN_TERMINAL)
-        .noted(note)
+    Table::of(
+        format!("Files by bytes read, {name}"),
+        &rows,
+        columns![FILE, READ, SHARE_MEASURE, REQUESTS, FIRST_AT, READ.bar()],
+    )
+    .dispensable(columns![SHARE_MEASURE, FIRST_AT])
+    .first_in_terminal(FILES_IN_TERMINAL)
+    .noted(note)
 }
 
 /// The check of the run in which most stayed in memory: the set is no colder than that.
@@ -134,30 +138,33 @@ pub(super) fn cold(report: &LaunchReport) -> Figure {
         let Some(check) = worst(set) else { continue };
         let checked = set.runs.iter().filter(|r| r.cold.is_some()).count();
         checks.push(
-            Row::at("launch", sets::name(set, &report.sets))
-                .put("files", TALLY, check.files)
-                .put("in memory before", BYTES, check.cached_before_bytes)
-                .put("stayed", BYTES, check.cached_after_bytes)
-                .figure("runs checked", format!("{checked} of {}", set.runs.len()))
-                .say("other caches", if check.dropped_all { "dropped too" } else { "not dropped" }),
+            Row::at(LAUNCH, sets::name(set, &report.sets))
+                .put(FILES, check.files)
+                .put(IN_MEMORY_BEFORE, check.cached_before_bytes)
+                .put(STAYED, check.cached_after_bytes)
+                .figure(RUNS_CHECKED, format!("{checked} of {}", set.runs.len()))
+                .put(OTHER_CACHES, if check.dropped_all { "dropped too" } else { "not dropped" }),
         );
         for file in &check.stayed {
-            let row = Row::at("file", shorten(&file.path, 60))
-                .by("stayed", size(file.cached_bytes))
-                .by("reason", shorten(&file.reason, 80));
-            let same = |known: &Row| ["file", "stayed", "reason"].iter().all(|name| known.text(name) == row.text(name));
+            let row = Row::at(FILE, shorten(&file.path, 60))
+                .by(STAYED_PLACE, size(file.cached_bytes))
+                .by(REASON, shorten(&file.reason, 80));
+            let same = |known: &Row| [FILE, STAYED_PLACE, REASON].into_iter().all(|of| known.text(of) == row.text(of));
             if !stayed.iter().any(same) {
                 stayed.push(row);
             }
         }
     }
-    let columns = "launch | files | in memory before | stayed | runs checked | other caches";
+    let columns = columns![LAUNCH, FILES, IN_MEMORY_BEFORE, STAYED, RUNS_CHECKED, OTHER_CACHES];
     Figure::new(
         "Verification of cold launches",
         "The files of the app were evicted one by one and counted afterwards. Figures are of the run in which most stayed.",
     )
-    .table(Table::of("Evicted before each cold launch", &checks, columns).dispensable("runs checked"))
-    .table(Table::of("What stayed in memory", &stayed, "file | stayed | reason").first_in_terminal(FILES_IN_TERMINAL))
+    .table(Table::of("Evicted before each cold launch", &checks, columns).dispensable(columns![RUNS_CHECKED]))
+    .table(
+        Table::of("What stayed in memory", &stayed, columns![FILE, STAYED_PLACE, REASON])
+            .first_in_terminal(FILES_IN_TERMINAL),
+    )
     .open()
 }
 

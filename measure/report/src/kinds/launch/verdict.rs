@@ -1,6 +1,6 @@
 //! What a launch comes to, in sentences: the time and its parts, and every reason to doubt them.
 
-use brisk_results::{Cause, Ending, LaunchComparison, LaunchReport, LaunchSet, Stage, Temperature};
+use crate::results::{Cause, Ending, LaunchComparison, LaunchReport, LaunchSet, Stage, Temperature};
 
 use super::reads;
 use crate::format::shorten;
@@ -204,7 +204,7 @@ fn read(report: &LaunchReport, set: &LaunchSet) -> Option<String> {
         return Some(format!("{name}, it reads nothing from the storage."));
     }
     // The medians that the table has; what is in sequence, and of which files, is that of a run in the middle.
-    let median = |of: fn(&brisk_results::StorageUse) -> u64| {
+    let median = |of: fn(&crate::results::StorageUse) -> u64| {
         sets::over_runs(set, |run| run.storage.as_ref().map(|s| of(s) as f64)).map_or(f64::NAN, |all| all.median)
     };
     Some(format!(

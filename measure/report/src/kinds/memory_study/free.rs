@@ -1,8 +1,9 @@
 //! Free memory over time (figure 5.1).
 
-use brisk_results::{FreeMemory, FreeSample, FreeStep, MemoryStudyReport};
+use crate::results::{FreeMemory, FreeSample, FreeStep, MemoryStudyReport};
 
-use super::{MIB, mib};
+use super::columns::*;
+use super::page::{MIB, mib};
 use crate::declare::*;
 use crate::format;
 
@@ -50,21 +51,21 @@ pub(super) fn figure(report: &MemoryStudyReport) -> Option<Figure> {
         for (index, sample) in free.samples.iter().enumerate() {
             let bytes = if side == "available" { sample.available_bytes } else { sample.free_bytes };
             let at = Place { text: format::seconds(sample.at_s), number: Some(sample.at_s) };
-            let row = Row::at("time", at).by("side", side).look(Look::nth(nth)).put("memory", MIB, mib(bytes as f64));
-            rows.push(row.say("app", mark(index).filter(|_| side == "available")));
+            let row = Row::at(TIME, at).by(SIDE, side).look(Look::nth(nth)).put(MEMORY, mib(bytes as f64));
+            rows.push(row.put(APP_MEASURE, mark(index).filter(|_| side == "available")));
         }
     }
     let returns = free.steps.iter().find(|step| step.round > 1);
     let lines = Lines {
-        x: "time",
-        y: "memory",
-        series: "side",
-        named: "side",
-        mark: "app",
+        x: TIME.into(),
+        y: MEMORY.into(),
+        series: SIDE.into(),
+        named: SIDE.into(),
+        mark: APP_MEASURE.into(),
         events: returns.map(|step| (step.at_s, "back to each".to_owned())).into_iter().collect(),
         ..Lines::default()
     };
-    let axes = [Axis::new("time, s", Law::Linear, S.tick), Axis::new("memory, MiB", Law::Linear, MIB.tick)];
+    let axes = [Axis::new("time, s", Law::Linear, unit::S.tick), Axis::new("memory, MiB", Law::Linear, MIB.tick)];
     let caption = format!(
         "Each app is in front for {}, gets input and goes to the background: {}. Free: charged to nothing; available: with the page \
          cache of files, which can be freed. After figure 5.1 of the dissertation.",
@@ -78,17 +79,17 @@ pub(super) fn figure(report: &MemoryStudyReport) -> Option<Figure> {
         .zip(around.windows(2))
         .map(|(step, pair)| {
             let [before, after] = [pair[0], pair[1]].map(|sample| sample.available_bytes as f64);
-            Row::at("app", step.app.clone())
-                .by("round", step.round)
-                .say("how", if step.launched { "launched" } else { "brought to the front" })
-                .put("available before", BYTES, before)
-                .put("available after", BYTES, after)
-                .put("of all memory", SHARE, after / report.limit_bytes as f64 * 100.0)
+            Row::at(APP, step.app.clone())
+                .by(ROUND, step.round)
+                .put(HOW, if step.launched { "launched" } else { "brought to the front" })
+                .put(AVAILABLE_BEFORE, before)
+                .put(AVAILABLE_AFTER, after)
+                .put(OF_ALL_MEMORY, after / report.limit_bytes as f64 * 100.0)
         })
         .collect();
     Some(Figure::new(TITLE, caption).chart("Over time", lines.draw(TITLE, axes, &rows)).table(Table::of(
         "Memory available by step",
         &steps,
-        "app | round | how | available before | available after | of all memory",
+        columns![APP, ROUND, HOW, AVAILABLE_BEFORE, AVAILABLE_AFTER, OF_ALL_MEMORY],
     )))
 }

@@ -1,9 +1,10 @@
 //! Memory after the launch (figures 5.2 and 5.5).
 
+use crate::results::{AppGrowth, GrowthSample, MemoryStudyReport};
 use brisk_core::stats::Summary;
-use brisk_results::{AppGrowth, GrowthSample, MemoryStudyReport};
 
-use super::{MIB, mib};
+use super::columns::*;
+use super::page::{MIB, mib};
 use crate::declare::*;
 use crate::format;
 
@@ -52,8 +53,8 @@ pub(super) fn figure(report: &MemoryStudyReport) -> Option<Figure> {
             for sample in &run.samples {
                 let at_s = sample.at_ms / 1e3;
                 let at = Place { text: format::seconds(at_s), number: Some(at_s) };
-                let row = Row::at("time", at).by("app", growth.app.clone()).by("run", format!("run {}", nth + 1));
-                points.push(row.look(Look::nth(nth)).put("heap", MIB, mib(sample.heap_bytes() as f64)));
+                let row = Row::at(TIME, at).by(APP, growth.app.clone()).by(RUN, format!("run {}", nth + 1));
+                points.push(row.look(Look::nth(nth)).put(HEAP, mib(sample.heap_bytes() as f64)));
             }
         }
     }
@@ -62,16 +63,16 @@ pub(super) fn figure(report: &MemoryStudyReport) -> Option<Figure> {
         .iter()
         .map(|growth| {
             let heap = |ms| at(growth, ms, GrowthSample::heap_bytes);
-            Row::at("app", growth.app.clone())
-                .put("after 1 s", BYTES, heap(1e3))
-                .put("after 5 s", BYTES, heap(5e3))
-                .put("after 10 s", BYTES, heap(1e4))
-                .put("after 30 s", BYTES, heap(3e4))
-                .put("most heap", BYTES, growth.heap_bytes_max)
-                .put("files in the end", BYTES, in_the_end(growth, |sample| sample.file_bytes))
-                .put("in swap in the end", BYTES, in_the_end(growth, |sample| sample.swapped_bytes))
-                .put("runs", TALLY, growth.runs.len() as u64)
-                .put("correlation", NUMBER, growth.correlation)
+            Row::at(APP, growth.app.clone())
+                .put(AFTER_1_S, heap(1e3))
+                .put(AFTER_5_S, heap(5e3))
+                .put(AFTER_10_S, heap(1e4))
+                .put(AFTER_30_S, heap(3e4))
+                .put(MOST_HEAP, growth.heap_bytes_max)
+                .put(FILES_IN_THE_END, in_the_end(growth, |sample| sample.file_bytes))
+                .put(IN_SWAP_IN_THE_END, in_the_end(growth, |sample| sample.swapped_bytes))
+                .put(RUNS, growth.runs.len() as u64)
+                .put(CORRELATION, growth.correlation)
         })
         .collect();
     if rows.is_empty() {
@@ -79,17 +80,19 @@ pub(super) fn figure(report: &MemoryStudyReport) -> Option<Figure> {
     }
     let caption = "Anonymous pages of all processes of the app, in memory and in swap. A line is a run; correlation: of two \
                    runs over the first ten seconds. After figures 5.2 and 5.5 of the dissertation.";
-    let columns = "app | after 1 s | after 5 s | after 10 s | after 30 s | most heap | runs | correlation";
-    let files = "app | files in the end | in swap in the end";
+    let columns = columns![APP, AFTER_1_S, AFTER_5_S, AFTER_10_S, AFTER_30_S, MOST_HEAP, RUNS, CORRELATION];
+    let files = columns![APP, FILES_IN_THE_END, IN_SWAP_IN_THE_END];
     Some(
         Figure::new(TITLE, caption)
-            .charts(&points, "app", |app, points| {
-                let lines = Lines { x: "time", y: "heap", series: "run", ..Lines::default() };
-                let axes = [Axis::new("time, s", Law::Linear, S.tick), Axis::new("heap, MiB", Law::Linear, MIB.tick)];
+            .charts(&points, APP, |app, points| {
+                let lines = Lines { x: TIME.into(), y: HEAP.into(), series: RUN.into(), ..Lines::default() };
+                let axes =
+                    [Axis::new("time, s", Law::Linear, unit::S.tick), Axis::new("heap, MiB", Law::Linear, MIB.tick)];
                 lines.draw(format!("Heap of {app}"), axes, points)
             })
             .table(
-                Table::of("Heap by time since the launch", &rows, columns).dispensable("after 30 s | after 1 s | runs"),
+                Table::of("Heap by time since the launch", &rows, columns)
+                    .dispensable(columns![AFTER_30_S, AFTER_1_S, RUNS]),
             )
             .table(Table::of("Files mapped, and pages in swap", &rows, files)),
     )

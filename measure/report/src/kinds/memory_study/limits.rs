@@ -1,8 +1,9 @@
 //! Limits under which apps start (table 5.1).
 
+use crate::results::{LimitCell, MemoryStudyReport};
 use brisk_core::units::format_bytes;
-use brisk_results::{LimitCell, MemoryStudyReport};
 
+use super::columns::*;
 use crate::chart::grid;
 use crate::declare::*;
 use crate::format;
@@ -51,17 +52,17 @@ pub(super) fn figure(report: &MemoryStudyReport) -> Option<Figure> {
                 ("", Some(settled)) => format::ms(settled.median),
                 (reason, _) => reason.to_owned(),
             };
-            Row::at("app", cell.app.clone())
-                .by("limit", rows::size(cell.limit_bytes))
-                .put("started", TALLY, u64::from(cell.started))
-                .put("killed", TALLY, u64::from(cell.killed))
-                .put("slow", TALLY, u64::from(cell.slow))
-                .put("ended", TALLY, u64::from(cell.ended))
-                .put("tries", TALLY, u64::from(tries))
-                .put("time to settle", MS, cell.settled_ms)
-                .put("share", NUMBER, f64::from(cell.started) / f64::from(tries))
-                .say("count", format!("{}/{tries}", cell.started))
-                .say("below", below)
+            Row::at(APP, cell.app.clone())
+                .by(LIMIT, rows::size(cell.limit_bytes))
+                .put(STARTED, u64::from(cell.started))
+                .put(KILLED, u64::from(cell.killed))
+                .put(SLOW, u64::from(cell.slow))
+                .put(ENDED, u64::from(cell.ended))
+                .put(TRIES, u64::from(tries))
+                .put(TIME_TO_SETTLE, cell.settled_ms)
+                .put(SHARE_MEASURE, f64::from(cell.started) / f64::from(tries))
+                .put(COUNT_MEASURE, format!("{}/{tries}", cell.started))
+                .put(BELOW, below)
         })
         .collect();
     let caption = format!(
@@ -70,11 +71,11 @@ pub(super) fn figure(report: &MemoryStudyReport) -> Option<Figure> {
          table 5.1 of the dissertation.",
         format::seconds(limits.timeout_s)
     );
-    let grid = grid(TITLE, "limit of memory", &rows, ["app", "limit"], ["share", "count", "below"]);
+    let grid = grid(TITLE, "limit of memory", &rows, [APP, LIMIT], [SHARE_MEASURE, COUNT_MEASURE, BELOW]);
     Some(Figure::new(TITLE, caption).chart("Starts", grid).table(Table::of(
         TITLE,
         &rows,
-        "app | limit | started | killed | slow | ended | tries | time to settle",
+        columns![APP, LIMIT, STARTED, KILLED, SLOW, ENDED, TRIES, TIME_TO_SETTLE],
     )))
 }
 

@@ -1,9 +1,10 @@
 //! What is in memory, what of it is used, and what a return needs (MARS figure 14).
 
+use crate::results::{AppSets, MemoryStudyReport};
 use brisk_core::stats::median;
-use brisk_results::{AppSets, MemoryStudyReport};
 
-use super::{MIB, mib};
+use super::columns::*;
+use super::page::{MIB, mib};
 use crate::declare::*;
 use crate::format;
 
@@ -34,19 +35,19 @@ pub(super) fn figure(report: &MemoryStudyReport) -> Option<Figure> {
         .sets
         .iter()
         .map(|sets| {
-            Row::at("app", sets.app.clone())
+            Row::at(APP, sets.app.clone())
                 .look(Look::PLAIN)
-                .put("resident", BYTES, sets.resident_bytes)
-                .put("by share", BYTES, sets.proportional_bytes)
-                .put("working set", BYTES, sets.working_bytes)
-                .put("in swap before", BYTES, sets.swapped_bytes)
-                .put("heap touched", BYTES, sets.swapped_touched_bytes)
-                .put("files touched", BYTES, sets.file_touched_bytes)
-                .put("of heap", SHARE, sets.swapped_touched_bytes.median / sets.swapped_bytes.median * 100.0)
-                .put("time of a return", MS, sets.return_ms)
-                .put("resident, by share", MIB, mib(sets.proportional_bytes.median))
-                .put("used in a second", MIB, mib(sets.working_bytes.median))
-                .put("touched by a return", MIB, mib(sets.touched_bytes()))
+                .put(RESIDENT, sets.resident_bytes)
+                .put(BY_SHARE, sets.proportional_bytes)
+                .put(WORKING_SET, sets.working_bytes)
+                .put(IN_SWAP_BEFORE, sets.swapped_bytes)
+                .put(HEAP_TOUCHED, sets.swapped_touched_bytes)
+                .put(FILES_TOUCHED, sets.file_touched_bytes)
+                .put(OF_HEAP, sets.swapped_touched_bytes.median / sets.swapped_bytes.median * 100.0)
+                .put(TIME_OF_A_RETURN, sets.return_ms)
+                .put_in(RESIDENT_BY_SHARE, MIB, mib(sets.proportional_bytes.median))
+                .put_in(USED_IN_A_SECOND, MIB, mib(sets.working_bytes.median))
+                .put(TOUCHED_BY_A_RETURN, mib(sets.touched_bytes()))
         })
         .collect();
     let caption = "Resident: in memory when settled, where a page that several processes map counts by its share. Used in a second: \
@@ -54,20 +55,23 @@ pub(super) fn figure(report: &MemoryStudyReport) -> Option<Figure> {
                    count in full. Touched by a return: what came back from swap, and files that it mapped again (of which the kernel \
                    maps neighbours that are in memory), after all of it was evicted. After figure 14 of MARS.";
     let measures =
-        [("resident, by share", Fill::Hollow), ("used in a second", Fill::Half), ("touched by a return", Fill::Full)];
+        [(RESIDENT_BY_SHARE, Fill::Hollow), (USED_IN_A_SECOND, Fill::Half), (TOUCHED_BY_A_RETURN, Fill::Full)];
     let axis = Axis::new("memory, MiB", Law::Linear, format::tick);
-    let chart = bars(TITLE, axis, &rows, ["app", ""], &measures, |_, mib| format::number(mib));
+    let chart = bars(TITLE, axis, &rows, [APP.into(), Column::Absent], &measures, |_, mib| format::number(mib));
     Some(
         Figure::new(TITLE, caption)
             .key(Tone::Plain, Glyph::Bar(Fill::Hollow), "resident, by share")
             .key(Tone::Plain, Glyph::Bar(Fill::Half), "used in a second")
             .key(Tone::Plain, Glyph::Bar(Fill::Full), "touched by a return from swap")
             .chart("By app", chart)
-            .table(Table::of("Sets by app", &rows, "app | resident | by share | working set").dispensable("by share"))
+            .table(
+                Table::of("Sets by app", &rows, columns![APP, RESIDENT, BY_SHARE, WORKING_SET])
+                    .dispensable(columns![BY_SHARE]),
+            )
             .table(Table::of(
                 "Return after eviction",
                 &rows,
-                "app | in swap before | heap touched | of heap | files touched | time of a return",
+                columns![APP, IN_SWAP_BEFORE, HEAP_TOUCHED, OF_HEAP, FILES_TOUCHED, TIME_OF_A_RETURN],
             )),
     )
 }

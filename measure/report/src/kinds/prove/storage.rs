@@ -1,16 +1,17 @@
 //! The storage part of a proof: readers concurrent with writers, with brisk and without.
 
+use crate::results::{BothWays, Direction, ProveJobs, ProveReport, ProveStorage};
 use brisk_core::stats::Summary;
 use brisk_core::units::format_bytes;
-use brisk_results::{BothWays, Direction, ProveJobs, ProveReport, ProveStorage};
 
+use super::columns::*;
 use crate::declare::*;
 use crate::format;
 use crate::papers::{Published, SlowdownRatio, Topic};
 use crate::ratio::{Judgement, judge};
 
 /// Microjoules.
-const ENERGY: Unit = Unit { show: energy, tick: format::tick };
+const ENERGY: Unit = unit::of("uj", energy, format::tick);
 
 /// One quantity of the jobs.
 struct Quantity<'a> {
@@ -34,12 +35,12 @@ impl Quantity<'_> {
 
     fn row(&self) -> Row {
         let effect = self.judge().effect();
-        Row::at("quantity", self.name)
+        Row::at(QUANTITY, self.name)
             .look(effect.look())
-            .put("without", self.unit, self.both.without)
-            .put("with brisk", self.unit, self.both.with)
-            .put("with / without", TIMES, self.both.ratio)
-            .judge("effect", effect, effect.words())
+            .put_in(WITHOUT, self.unit, self.both.without)
+            .put_in(WITH_BRISK, self.unit, self.both.with)
+            .put(WITH_OVER_WITHOUT, self.both.ratio)
+            .judge(EFFECT, effect, effect.words())
     }
 }
 
@@ -48,12 +49,12 @@ fn quantities<'a>(storage: &ProveStorage, jobs: &'a ProveJobs) -> [Quantity<'a>;
     let modelled = storage.meter.name == "modelled";
     let of = |name, both, unit, more_is_better| Quantity { name, both, unit, more_is_better };
     [
-        of("read latency", &jobs.read_us, US, false),
-        of("write latency", &jobs.write_us, US, false),
-        of("throughput", &jobs.bytes_per_s, BANDWIDTH, true),
+        of("read latency", &jobs.read_us, unit::US, false),
+        of("write latency", &jobs.write_us, unit::US, false),
+        of("throughput", &jobs.bytes_per_s, unit::BANDWIDTH, true),
         of(if modelled { "modelled energy" } else { "energy" }, &jobs.energy_uj, ENERGY, false),
-        of("read throughput", &jobs.read_bytes_per_s, BANDWIDTH, true),
-        of("write throughput", &jobs.write_bytes_per_s, BANDWIDTH, true),
+        of("read throughput", &jobs.read_bytes_per_s, unit::BANDWIDTH, true),
+        of("write throughput", &jobs.write_bytes_per_s, unit::BANDWIDTH, true),
     ]
 }
 
@@ -139,11 +140,11 @@ pub(super) fn figure(report: &ProveReport) -> Figure {
         let judged = quantities.iter().take(JUDGED).filter(|one| judge(&one.both.ratio) != Judgement::Nothing);
         let judged: Vec<Row> = judged.map(Quantity::row).collect();
         let dots = Dots {
-            name: "quantity",
-            value: "with / without",
-            below: "effect",
+            name: QUANTITY.into(),
+            value: WITH_OVER_WITHOUT.into(),
+            below: EFFECT.into(),
             levels: level(1.0, "no change"),
-            holds: span(&judged, "with / without", Law::Window),
+            holds: span(&judged, WITH_OVER_WITHOUT, Law::Window),
             ..Dots::default()
         };
         let streams = u64::from(jobs.streams);
@@ -154,7 +155,7 @@ pub(super) fn figure(report: &ProveReport) -> Figure {
             format::plural(streams, "writer"),
             format_bytes(jobs.stream_bytes)
         );
-        let columns = "quantity | without | with brisk | with / without | interval of with / without | effect";
+        let columns = columns![QUANTITY, WITHOUT, WITH_BRISK, WITH_OVER_WITHOUT, WITH_OVER_WITHOUT.interval(), EFFECT];
         let load = format::sentence(&load(jobs));
         let effects = quantities.iter().map(|one| one.judge().effect());
         let x = Axis::new("with brisk over without", Law::Window, format::tick);
@@ -169,13 +170,13 @@ pub(super) fn figure(report: &ProveReport) -> Figure {
 fn slowdown_table(storage: &ProveStorage, paper: Option<&'static Published>) -> Table {
     let row = |jobs: &ProveJobs, direction, alone: Summary, both: &BothWays| {
         let known = published_slowdown(storage, jobs, direction, paper);
-        Row::at("jobs", load(jobs))
-            .by("of", format!("{}s", format::direction(direction)))
-            .put("alone", US, alone)
-            .put("without brisk", TIMES, both.without)
-            .put("with brisk", TIMES, both.with)
-            .put("paper", PRINTED, known.map(|known| known.stock))
-            .put("paper's SmartIO", PRINTED, known.and_then(|known| known.smartio))
+        Row::at(JOBS, load(jobs))
+            .by(OF, format!("{}s", format::direction(direction)))
+            .put(ALONE, alone)
+            .put(WITHOUT_BRISK, both.without)
+            .put(WITH_BRISK, both.with)
+            .put(PAPER, known.map(|known| known.stock))
+            .put(PAPERS_SMARTIO, known.and_then(|known| known.smartio))
     };
     let both = |jobs: &ProveJobs| {
         [
@@ -184,16 +185,16 @@ fn slowdown_table(storage: &ProveStorage, paper: Option<&'static Published>) -> 
         ]
     };
     let rows: Vec<Row> = storage.jobs.iter().flat_map(both).collect();
-    let paper = paper.filter(|_| rows.iter().any(|row| row.number("paper").is_some()));
-    let columns = "jobs | of | alone | without brisk | with brisk | paper | paper's SmartIO";
+    let paper = paper.filter(|_| rows.iter().any(|row| row.number(PAPER).is_some()));
+    let columns = columns![JOBS, OF, ALONE, WITHOUT_BRISK, WITH_BRISK, PAPER, PAPERS_SMARTIO];
     let note = paper.map(|paper| paper.note(Some(Topic::Slowdown))).unwrap_or_default();
-    Table::of("Slowdown in mixed load", &rows, columns).dispensable("alone").noted(note)
+    Table::of("Slowdown in mixed load", &rows, columns).dispensable(columns![ALONE]).noted(note)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brisk_results::{Pattern, ProfileMeter};
+    use crate::results::{Pattern, ProfileMeter};
 
     fn both(without: f64, ratios: &[f64]) -> BothWays {
         let of = |values: &[f64]| Summary::of(values).expect("finite");

@@ -1,10 +1,11 @@
 //! Gain of SQLite from each change (user-perceived latency paper, figure 2), in contrast to that of launches.
 
+use crate::results::{SqliteResult, WhatIfReport};
 use brisk_core::stats::Summary;
-use brisk_results::{SqliteResult, WhatIfReport};
 
+use super::columns::*;
+use crate::apps;
 use crate::declare::*;
-use crate::kinds::apps;
 use crate::papers::apps as published;
 use crate::{format, sets};
 
@@ -84,12 +85,12 @@ pub(super) fn figure(report: &WhatIfReport) -> Figure {
         for (i, (operation, rate)) in OPERATIONS.into_iter().zip(operations(result)).enumerate() {
             let papers = published::sqlite_under(&result.condition).filter(|_| speedup.is_some());
             rows.push(
-                Row::at("condition", sets::label_words(&result.condition))
-                    .by("operation", operation)
+                Row::at(CONDITION, sets::label_words(&result.condition))
+                    .by(OPERATION, operation)
                     .look(Look::nth(0))
-                    .put("transactions/s", COUNT, rate)
-                    .put("over unchanged", TIMES, speedup.map(|s| s.factors[i]))
-                    .put("paper", PRINTED, runs(papers.map(|p| [p.insert, p.update, p.delete][i]))),
+                    .put(TRANSACTIONS_PER_S, rate)
+                    .put(OVER_UNCHANGED, speedup.map(|s| s.factors[i]))
+                    .put(PAPER, runs(papers.map(|p| [p.insert, p.update, p.delete][i]))),
             );
         }
     }
@@ -97,8 +98,8 @@ pub(super) fn figure(report: &WhatIfReport) -> Figure {
         report.sqlite.iter().flat_map(|r| published::sqlite_under(&r.condition)).map(|p| p.source).collect();
     sources.dedup();
     let source = sources.first().map(|source| format!("Published in {source}, for the Galaxy S4 and the Nexus 5X."));
-    let columns = "condition | operation | transactions/s | over unchanged | interval of over unchanged | paper";
-    let holds: Vec<f64> = rows.iter().filter_map(|row| row.number("over unchanged")).collect();
+    let columns = columns![CONDITION, OPERATION, TRANSACTIONS_PER_S, OVER_UNCHANGED, OVER_UNCHANGED.interval(), PAPER];
+    let holds: Vec<f64> = rows.iter().filter_map(|row| row.number(OVER_UNCHANGED)).collect();
     Figure::new(
         "SQLite",
         "Transactions of one insert, update or delete. Ratios are of medians, with the widest interval that both \
@@ -107,16 +108,16 @@ pub(super) fn figure(report: &WhatIfReport) -> Figure {
     .published(source.is_some().then(|| "published for the Galaxy S4 and the Nexus 5X".to_owned()))
     .table(
         Table::of("SQLite transactions per second", &rows, columns)
-            .dispensable("interval")
+            .dispensable(columns![OVER_UNCHANGED.interval()])
             .noted(source.unwrap_or_default()),
     )
     .open()
-    .charts(&rows, "operation", |operation, rows| {
+    .charts(&rows, OPERATION, |operation, rows| {
         let dots = Dots {
-            name: "condition",
-            value: "over unchanged",
-            below: "paper",
-            published: "paper",
+            name: CONDITION.into(),
+            value: OVER_UNCHANGED.into(),
+            below: PAPER.into(),
+            published: PAPER.into(),
             levels: level(1.0, "unchanged"),
             holds: holds.clone(),
             ..Dots::default()

@@ -57,7 +57,7 @@ pub(super) mod days {
     use brisk_command::lab::suite::DayArgs;
     use brisk_memory::day::Plan;
     use brisk_profile::meter::About;
-    use brisk_results::{DayApp, DayTrace, ProfileMeter};
+    use brisk_report::results::{DayApp, DayTrace, ProfileMeter};
 
     /// What was replayed, and how.
     pub(in super::super) fn trace(args: &DayArgs, plan: &Plan, name: &str) -> DayTrace {
