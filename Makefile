@@ -6,7 +6,14 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 BRISK := $(TARGET)/release/brisk
 DIST := $(TARGET)/dist
 
-.PHONY: help setup build run test bench fleet fleet-test kernel-test kernel-bench dist deb clean
+SMALL := $(TARGET)/small
+PROGRAMS ?= brisk brisk-lab
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+# Repeated code once, no tables for unwinding, and short relocations (glibc of at least 2.36).
+SMALL_FLAGS := -C llvm-args=-enable-machine-outliner -C force-unwind-tables=no -C link-arg=-Wl,-T,$(CURDIR)/packaging/small.ld \
+	-C link-arg=-Wl,--no-eh-frame-hdr -C link-arg=-Wl,-z,pack-relative-relocs
+
+.PHONY: help setup first build small run check test audit bench fleet fleet-test kernel-test kernel-bench dist deb clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -14,16 +21,33 @@ help: ## show this list
 setup: ## install what is missing to build and test (root, Debian), or say what it is
 	@scripts/setup
 
-build: setup ## build the release binaries
+first: ## build brisk alone, as fast as can be; the packages of the rest are fetched meanwhile
+	@scripts/setup first
+	@scripts/setup fetch & cargo build --release --locked --bin brisk; status=$$?; wait; exit $$status
+
+build: setup ## build the release binaries, quickly
 	cargo build --release --locked --bin brisk --bin brisk-lab
 	ln -sf brisk $(BRISK)d
 	@echo "built $(BRISK), which is $(BRISK)d too, and $(BRISK)-lab"
 
-run: ## from nothing to a report: doctor, this disk, an emulated phone's flash (below 10 minutes)
+small: setup ## build the binaries of packages, which are small and take longer to build (PROGRAMS=brisk: one of them)
+	@# A target that is named: the flags are not for what runs during the build.
+	RUSTFLAGS='$(SMALL_FLAGS)' cargo build --profile small --target $(HOST) --locked $(PROGRAMS:%=--bin %)
+	mkdir -p $(SMALL)
+	cp $(PROGRAMS:%=$(TARGET)/$(HOST)/small/%) $(SMALL)/
+
+run: ## from nothing to a report: this disk within five minutes, all with an emulated phone within fourteen
 	@scripts/run
+
+check: ## format, lints and fast tests: two minutes after a change
+	@scripts/test check
 
 test: ## everything that has to hold before a change is kept
 	@scripts/test
+
+audit: ## licences and origin of dependencies (builds cargo-deny, once)
+	@scripts/setup audit
+	cargo deny --locked check licenses bans sources
 
 bench: ## the benchmark of this disk, and how it agrees with fio (about 6 minutes)
 	@scripts/bench
@@ -41,15 +65,16 @@ kernel-test: ## the kernel parts in a virtual machine: every scheduler, every te
 kernel-bench: ## I/O schedulers on emulated flash in a virtual machine, held against aims (minutes; a repeat is shorter)
 	@scripts/kernel-bench
 
-dist: build ## binaries, man pages and shell completions in target/dist
+dist: small ## small binaries, man pages and shell completions in target/dist
 	mkdir -p $(DIST)/bin $(DIST)/share/man/man1 $(DIST)/share/man/man8 $(DIST)/share/completions
-	cp $(BRISK) $(BRISK)-lab $(DIST)/bin/
+	cp $(SMALL)/brisk $(SMALL)/brisk-lab $(DIST)/bin/
 	ln -sf brisk $(DIST)/bin/briskd
-	$(BRISK) man $(DIST)/share/man/man1
+	$(DIST)/bin/brisk man $(DIST)/share/man/man1
+	$(DIST)/bin/brisk-lab man $(DIST)/share/man/man1
 	mv $(DIST)/share/man/man1/*.8 $(DIST)/share/man/man8/
-	for shell in bash zsh fish; do $(BRISK) completions $$shell >$(DIST)/share/completions/brisk.$$shell || exit; done
+	for shell in bash zsh fish; do $(DIST)/bin/brisk completions $$shell >$(DIST)/share/completions/brisk.$$shell || exit; done
 
-deb: build ## Debian packages in target/dist: command and daemon; laboratory; the I/O scheduler for DKMS
+deb: small ## Debian packages in target/dist: command and daemon; laboratory; the I/O scheduler for DKMS
 	@scripts/setup deb
 	packaging/deb $(TARGET)
 	packaging/dkms-deb $(TARGET)

@@ -1,10 +1,9 @@
-//! `brisk`: wiring of the command. Each subcommand has its file; those of the laboratory are handed over to `brisk-lab`.
+//! `brisk`: wiring of the command. Each subcommand has its file; for those of the laboratory it becomes `brisk-lab`.
 
 mod advise;
 mod apps;
 mod bench;
 mod compare;
-mod completion;
 mod config;
 mod doctor;
 mod explain;
@@ -12,8 +11,8 @@ mod export;
 mod forget;
 mod front;
 mod generate;
+mod help;
 mod idle;
-mod lab;
 mod launches;
 #[cfg(test)]
 #[path = "../../../platform/sense/tests/machine_tree/mod.rs"]
@@ -32,51 +31,51 @@ mod sync;
 mod top;
 mod tune;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use brisk_command::lab::{Command as LabCommand, swap as lab_swap};
 use brisk_command::terminal::step;
-use brisk_command::{defaults, exit_code};
+use brisk_command::{completion, defaults, exit_code, lab};
 pub(crate) use brisk_command::{print, print_exactly};
 use clap::{CommandFactory, Parser, Subcommand};
 
 /// Keeps the app in front fast on flash storage: measures what storage costs, and proves what helps.
 #[derive(Debug, Parser)]
-#[command(name = "brisk", version, long_version = brisk_command::build::LONG_VERSION, propagate_version = true, arg_required_else_help = true)]
+#[command(name = "brisk", version, long_version = brisk_command::build::LONG_VERSION, propagate_version = true)]
 struct Cli {
     #[command(flatten)]
     terminal: brisk_command::terminal::Options,
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Check what this machine offers and lacks for each part of brisk, with reason and remedy
+    /// Check what this machine offers and lacks for each part of brisk, with remedies
     Doctor(doctor::Args),
     /// Measure the storage under a path (StoreBench)
     Bench(bench::Args),
-    /// Run a study: slowdown, concurrency, schedulers, footprint, frontier on a device; memory on an emulated phone
+    /// Study a device: slowdown, concurrency, schedulers, footprint, best settings
     Study(study::Args),
-    /// Measure what each scheduler and queue depth of a device costs in energy and delay, for the engine SmartStorage
+    /// Measure energy and delay of each scheduler and queue depth, for SmartStorage
     Profile(brisk_command::profile::Args),
-    /// Measure once the figures that the daemon uses for each device: at installation, and when a device is new
+    /// Measure once the figures that the daemon uses for each device
     Tune(tune::Args),
-    #[command(flatten)]
-    Lab(brisk_command::lab::Command),
+    /// Set up swap on flash; record, show and replay traces of swapping
+    Swap(swap::Args),
     /// Show results that brisk wrote: in the terminal, or as a page with charts
     Report(report::Args),
-    /// Compare results of the same kind: what improved, what regressed, with intervals; for CI and updates of a device
+    /// Compare results of the same kind: what improved or regressed, with intervals
     Compare(compare::Args),
-    /// Rank cures of slow storage for a device and an app, by gain, cost and risk, from results that brisk wrote
+    /// Rank cures of slow storage for a device and an app, from results that brisk wrote
     Advise(advise::Args),
-    /// Send results to a fleet, once you have seen every field and agreed: models are ranked, settings come back
+    /// Send results to a fleet, once you have seen every field and agreed
     Submit(submit::Args),
-    /// Watch processors, memory, storage, network and apps; record them; show and export records
+    /// Watch processors, memory, storage, network and apps; record and export them
     Monitor(monitor::Args),
     /// Show what the daemon sees, decides and does
     Status(status::Args),
-    /// Show importance, memory and chance of each app, and from which memory would be taken first
+    /// Show importance, memory and chance of each app
     Apps(apps::Args),
     /// Watch the daemon on a screen that refreshes
     Top(top::Args),
@@ -90,14 +89,14 @@ enum Command {
     Replay(replay::Args),
     /// Forget what was learned of an app, or of all
     Forget(forget::Args),
-    /// Find where an app waits for syncs, and let it lose the last seconds of files that a policy names, instead of waiting
+    /// Find where an app waits for syncs, and skip the wait for files that a policy names
     Sync(sync::Args),
     /// Restore every setting to its value before brisk
     Reset(reset::Args),
     /// Check the daemon's configuration, show it, reload it
     Config(config::Args),
     /// Write the man pages into a directory
-    Man(generate::ManArgs),
+    Man(brisk_command::man::Args),
     /// Print the completions for a shell
     Completions(generate::CompletionsArgs),
 }
@@ -113,29 +112,33 @@ fn main() -> ExitCode {
     if is_called_briskd() {
         return brisk_daemon::command::main();
     }
-    completion::answer(Cli::command);
+    lab::complete();
+    completion::answer(command, completion::of_machine);
     exit_code(run())
 }
 
+/// The whole command line, with the commands of `brisk-lab` in its lists.
+fn command() -> clap::Command {
+    help::grouped(lab::listed(Cli::command()))
+}
+
 fn run() -> anyhow::Result<ExitCode> {
-    let (Cli { terminal, command }, defaults) = defaults::parse()?;
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if let Some(words) = lab::called(&arguments) {
+        return lab::hand_over(&words.join(" "));
+    }
+    let (Cli { terminal, command }, defaults) = defaults::parse(command())?;
     terminal.apply()?;
     brisk_command::build::name_in_results();
     defaults.iter().for_each(|file| step(&format!("defaults: {}", file.display())));
+    let Some(command) = command else { return status::overview() };
     match command {
         Command::Doctor(args) => doctor::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Study(args) => study::run(&args),
         Command::Profile(args) => profile::run(&args),
         Command::Tune(args) => tune::run(&args),
-        Command::Lab(LabCommand::Swap(lab_swap::Args { command: lab_swap::Command::Setup(args) })) => {
-            swap::set_up(&args)
-        }
-        Command::Lab(LabCommand::Swap(lab_swap::Args { command: lab_swap::Command::Start(args) })) => {
-            swap::start(&args)
-        }
-        Command::Lab(LabCommand::Swap(lab_swap::Args { command: lab_swap::Command::Undo(args) })) => swap::undo(&args),
-        Command::Lab(command) => lab::hand_over(command.name()),
+        Command::Swap(args) => swap::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Advise(args) => advise::run(&args),
@@ -152,7 +155,7 @@ fn run() -> anyhow::Result<ExitCode> {
         Command::Sync(args) => sync::run(&args),
         Command::Reset(args) => reset::run(&args),
         Command::Config(args) => config::run(&args),
-        Command::Man(args) => generate::man(&args, Cli::command()),
+        Command::Man(args) => generate::man(&args, self::command()),
         Command::Completions(args) => generate::completions(&args),
     }
 }

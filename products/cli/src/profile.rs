@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::bail;
+use brisk_command::lab;
 use brisk_command::profile::{Args, keep, known, options};
 use brisk_command::session::Session;
 use brisk_lab_client::Client;
@@ -12,7 +13,6 @@ use brisk_profile::run::{self as profile, Measured, Options};
 use brisk_report::results::Document;
 
 use crate::bench::place;
-use crate::lab;
 
 /// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {

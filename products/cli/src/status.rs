@@ -1,6 +1,7 @@
 //! `brisk status`: what the daemon sees, decides and does at this moment.
 
 mod metrics;
+mod next;
 mod saved;
 mod view;
 
@@ -91,6 +92,26 @@ impl Socket {
     }
 }
 
+/// `brisk` alone: the status, and the next useful command. The exit code is that of `brisk status`.
+pub(crate) fn overview() -> anyhow::Result<ExitCode> {
+    let status = Socket { run_dir: None }.status();
+    let shown = match &status {
+        Ok(status) => view::text(status),
+        Err(error) => format!("{}\n", brisk_command::terminal::caution(&format!("{error:#}"))),
+    };
+    let (command, purpose) = next::command(status.as_ref());
+    crate::print(&format!(
+        "{shown}\nNext: {command:<22} {purpose}\nAll:  {:<22} commands by purpose\n",
+        "brisk --help"
+    ))?;
+    Ok(status.map_or(ExitCode::from(2), |status| code(&status)))
+}
+
+/// The exit code of a daemon that runs.
+fn code(status: &Status) -> ExitCode {
+    ExitCode::from(u8::from(next::is_lacking(status)))
+}
+
 /// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let dialect = args.metrics.map(|format| match format {
@@ -111,8 +132,5 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     } else {
         args.json.show(&Document::new("status", &status), || view::text(&status))?;
     }
-    let lacking = !status.trouble.is_empty()
-        || !status.resting.is_empty()
-        || status.record.as_ref().is_some_and(|record| record.trouble.is_some());
-    Ok(if lacking { ExitCode::from(1) } else { ExitCode::SUCCESS })
+    Ok(code(&status))
 }

@@ -17,7 +17,6 @@ use clap::Subcommand;
 
 use self::kept::Keep;
 use crate::bench::{Shared, place};
-use crate::lab;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -53,10 +52,6 @@ enum Study {
     Footprint(FootprintArgs),
     /// Which settings give the lowest read latency under mixed load, found by search (root; settings are restored; about three minutes)
     Frontier(frontier::Args),
-    /// What apps take of a phone's memory, and with how little they start (root; on an emulated phone)
-    Memory(brisk_command::lab::memory_study::Args),
-    /// How well the memory needs of apps are predicted, and what thresholds cover, from recorded runs
-    Heap(brisk_command::lab::heap_study::Args),
 }
 
 /// What all studies take.
@@ -212,10 +207,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Study::Schedulers(args) => run_schedulers(args),
         Study::Footprint(args) => run_footprint(args),
         Study::Frontier(args) => frontier::run(args),
-        // It needs a phone and a screen.
-        Study::Memory(_) => lab::hand_over("study memory"),
-        // It belongs to the one above.
-        Study::Heap(_) => lab::hand_over("study heap"),
     }
 }
 

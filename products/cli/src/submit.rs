@@ -29,7 +29,7 @@ Only the fields that are shown leave: figures with four digits, models of machin
 Names of hosts, users, files and apps of your own, serial numbers, addresses and times of day stay.
 
 The id of a submission comes from its content: sent twice, it is stored once. A receipt with the secret that deletes it stays in \
---receipts (by default $XDG_STATE_HOME/brisk/submissions, ~/.local/state/brisk/submissions).
+--receipts (by default $XDG_STATE_HOME/brisk/submissions, ~/.local/state/brisk/submissions). The program curl sends it.
 
 Examples:
   brisk bench --json=bench.json && brisk study slowdown --json=slowdown.json

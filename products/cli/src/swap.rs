@@ -1,6 +1,7 @@
 //! `brisk swap setup`, `start` and `undo`: swap areas for a device. Traces of swapping (`brisk swap record` and its
 //! neighbours) are the laboratory's; a user sees one command.
 
+mod arguments;
 mod facts;
 mod plan;
 
@@ -11,17 +12,28 @@ use anyhow::{Context as _, bail};
 use brisk_act::{AtBoot, FLASH_PRIORITY, Prepared, SwapAreas, SwapPlaces, Undone, ZRAM_PRIORITY};
 use brisk_command::confirm::agrees;
 use brisk_command::json::Document;
-use brisk_command::swap_setup::{Setup, Start, Undo};
 use brisk_command::terminal::remark;
 use brisk_core::units::format_bytes;
 use brisk_sense::{Capability, Sense};
 use serde_json::json;
 
+use arguments::{Command, Setup, Start, Undo};
 use facts::Facts;
 use plan::{Wishes, plan};
 
+pub(crate) use arguments::Args;
+
+/// Runs it.
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    match &args.command {
+        Command::Setup(args) => set_up(args),
+        Command::Start(args) => start(args),
+        Command::Undo(args) => undo(args),
+    }
+}
+
 /// Runs `brisk swap setup`. A dry run ends where the other begins to make something.
-pub(crate) fn set_up(args: &Setup) -> anyhow::Result<ExitCode> {
+fn set_up(args: &Setup) -> anyhow::Result<ExitCode> {
     args.json.check(&[])?;
     let areas = areas()?;
     // Before what depends on sizes: areas that are on are one's own.
@@ -58,7 +70,7 @@ pub(crate) fn set_up(args: &Setup) -> anyhow::Result<ExitCode> {
 }
 
 /// Runs `brisk swap start`.
-pub(crate) fn start(args: &Start) -> anyhow::Result<ExitCode> {
+fn start(args: &Start) -> anyhow::Result<ExitCode> {
     must_be_root("switching swap areas on")?;
     let areas = areas()?;
     areas.start()?;
@@ -68,7 +80,7 @@ pub(crate) fn start(args: &Start) -> anyhow::Result<ExitCode> {
 }
 
 /// Runs `brisk swap undo`.
-pub(crate) fn undo(args: &Undo) -> anyhow::Result<ExitCode> {
+fn undo(args: &Undo) -> anyhow::Result<ExitCode> {
     must_be_root("removing swap areas")?;
     let undone = areas()?.undo()?;
     let left =

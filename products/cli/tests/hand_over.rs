@@ -80,12 +80,27 @@ fn under_the_name_briskd_it_is_the_daemon() {
 }
 
 #[test]
-fn help_and_wrong_arguments_need_no_brisk_lab() {
+fn help_lists_the_commands_of_a_brisk_lab_that_is_missing_or_there() {
     let dir = alone();
-    let help = run(dir.path(), &["launch", "--help"]);
-    assert!(help.status.success() && String::from_utf8_lossy(&help.stdout).contains("--save-reads"), "{help:?}");
-    let wrong = run(dir.path(), &["launch", "--colder", "xterm"]);
-    assert!(wrong.status.code() == Some(2) && stderr(&wrong).contains("'--colder'"), "{wrong:?}");
+    let help = || String::from_utf8(run(dir.path(), &["--help"]).stdout).expect("UTF-8");
+    let missing = help();
+    assert!(missing.contains("Laboratory (package brisk-lab, not installed):\n  launch"), "{missing}");
+    script(&dir.path().join("brisk-lab"), "for word; do echo \"<$word>\"; done");
+    assert!(help().contains("Laboratory (package brisk-lab):\n  launch"), "{}", help());
+    for arguments in [&["launch", "--help"][..], &["help", "launch"], &["--quiet", "swap", "show", "--version"]] {
+        let said = String::from_utf8(run(dir.path(), arguments).stdout).expect("UTF-8");
+        let expected: String = arguments.iter().map(|word| format!("<{word}>\n")).collect();
+        assert!(said.ends_with(&expected), "{said}");
+    }
+}
+
+#[test]
+fn alone_it_shows_the_status_and_the_next_command() {
+    let dir = alone();
+    let output = brisk(dir.path(), &[]).env("BRISK_RUN_DIR", dir.path()).output().expect("brisk runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(said.starts_with("briskd does not run") && said.contains("\nNext: brisk doctor "), "{said}");
 }
 
 #[test]

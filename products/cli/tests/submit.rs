@@ -110,6 +110,7 @@ fn nothing_leaves_without_agreement() {
 
 #[test]
 fn a_busy_server_is_asked_again_and_a_known_submission_is_no_failure() {
+    brisk_requires::requires!(Program("curl"));
     let folder = tempfile::tempdir().expect("a folder");
     let (url, handle) = server(vec![
         ("503 Busy", "{\"error\": \"later\"}"),
@@ -120,7 +121,7 @@ fn a_busy_server_is_asked_again_and_a_known_submission_is_no_failure() {
     let first = brisk(&["a.json", "--server", &url, "--yes"], folder.path());
     let second = brisk(&["a.json", "--server", &url, "--yes", "--json"], folder.path());
     assert_eq!((first.status.code(), second.status.code()), (Some(0), Some(0)), "{first:?} {second:?}");
-    assert!(text(&first.stderr).contains("503 Service Unavailable later; next attempt"), "{first:?}");
+    assert!(text(&first.stderr).contains("503 later; next attempt"), "{first:?}");
     let facts: Value = serde_json::from_slice(&second.stdout).expect("JSON");
     assert_eq!((&facts["kind"], &facts["status"]), (&json!("submit"), &json!("known already")));
     let seen = handle.join().expect("served");
@@ -130,16 +131,18 @@ fn a_busy_server_is_asked_again_and_a_known_submission_is_no_failure() {
 
 #[test]
 fn a_refusal_is_said_and_not_repeated() {
+    brisk_requires::requires!(Program("curl"));
     let folder = tempfile::tempdir().expect("a folder");
     let (url, handle) = server(vec![("422 No", "{\"error\": \"it has\\u0007 no results\"}")]);
     let output = brisk(&["a.json", "--server", &url, "--yes"], folder.path());
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    assert!(text(&output.stderr).contains("refused: 422 Unprocessable Entity it has no results"), "{output:?}");
+    assert!(text(&output.stderr).contains("refused: 422 it has no results"), "{output:?}");
     assert_eq!(handle.join().expect("served").len(), 1);
 }
 
 #[test]
 fn a_submission_is_deleted_by_its_receipt() {
+    brisk_requires::requires!(Program("curl"));
     let folder = tempfile::tempdir().expect("a folder");
     let (url, handle) = server(vec![("201 Created", "{}"), ("204 No Content", "")]);
     let sent = brisk(&["a.json", "--server", &url, "--yes", "--json"], folder.path());

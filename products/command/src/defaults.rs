@@ -319,13 +319,13 @@ fn end(error: &clap::Error) -> ! {
     std::process::exit(code.into())
 }
 
-/// Parses the arguments of this process, with the defaults of its files where it measures; gives the files as well.
+/// Parses the arguments of this process by `command`, that of `C`, with the defaults of its files where it measures;
+/// returns the files as well.
 ///
 /// # Errors
 /// When a file cannot be used. Wrong arguments and `--help` end the process, as clap does.
-pub fn parse<C: Parser>() -> anyhow::Result<(C, BTreeSet<PathBuf>)> {
+pub fn parse<C: Parser>(mut command: Command) -> anyhow::Result<(C, BTreeSet<PathBuf>)> {
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    let mut command = C::command();
     let mut files = BTreeSet::new();
     if let Some((words, named)) = asked(&command, &arguments) {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();

@@ -1,25 +1,24 @@
-//! The command line of brisk, as far as more than one of its programs has part in it.
+//! What the programs of brisk's command line share.
 //!
-//! A user sees one command, `brisk`. A device has the program `brisk` with the subcommands for devices; the program `brisk-lab`
-//! has those of the laboratory (emulated devices, phones, launches, suites, kernel lab), and `brisk` hands over to it.
-//! Therefore the arguments of the laboratory's subcommands stand here ([`lab`]): `brisk` completes, documents and checks them
-//! without linking the laboratory, and `brisk-lab` runs them. Here is also what all measuring subcommands share:
-//! options and manners of the terminal ([`terminal`]), questions ([`confirm`]), outputs ([`output`], [`json`]), durations
-//! ([`duration`]), defaults of measurements ([`defaults`]), tables that are read ([`tables`]), the commit of this
-//! build ([`build`]), the session around a measurement ([`session`]) and the arguments of `brisk profile` ([`profile`]) and of `brisk swap setup`
-//! ([`swap_setup`]), which stand among those of the laboratory.
+//! A user sees one command, `brisk`. A device has the program `brisk`; the program `brisk-lab` has the laboratory
+//! (emulated devices, phones, launches, suites, kernel lab), and `brisk` becomes it for its commands ([`lab`]). Here is
+//! what both need: options and manners of the terminal ([`terminal`]), questions ([`confirm`]), outputs ([`output`],
+//! [`json`]), durations ([`duration`]), defaults of measurements ([`defaults`]), tables that are read ([`tables`]), man
+//! pages ([`man`]), completions ([`completion`]), the commit of this build ([`build`]), the session around a measurement
+//! ([`session`]), and the arguments of `brisk profile` ([`profile`]), which both run.
 
 pub mod build;
+pub mod completion;
 pub mod confirm;
 pub mod defaults;
 pub mod duration;
 pub mod json;
 pub mod lab;
+pub mod man;
 pub mod output;
 pub mod profile;
 pub mod session;
 pub mod signals;
-pub mod swap_setup;
 pub mod tables;
 pub mod terminal;
 

@@ -1,9 +1,11 @@
 //! The screen that apps are watched on: the session's own, another, a virtual one, or none.
 
+mod options;
+
 use std::ffi::OsString;
 
+pub(crate) use self::options::{DEFAULT_SIZE, Options, size};
 use anyhow::{Context as _, bail};
-use brisk_command::lab::screen::{DEFAULT_SIZE, Options, size};
 use brisk_launch::Plan;
 use brisk_report::results::ScreenFacts;
 use brisk_screen::{Screen, VirtualX, Wayland, X11};

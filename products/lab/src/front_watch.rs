@@ -4,12 +4,14 @@
 //! window, or on Wayland, where a window has none, with its app id. A daemon that does not answer is asked
 //! again; one that was restarted meanwhile is told at the next change.
 
+pub(crate) mod arguments;
+
 use std::process::ExitCode;
 use std::time::Duration;
 
+use crate::front_watch::arguments::Args;
 use anyhow::Context as _;
 use brisk_api::{Client, ClientError, SOCKET};
-use brisk_command::lab::front_watch::Args;
 use brisk_command::terminal::step;
 use brisk_core::causes::in_one_line;
 use brisk_screen::{ActiveToplevel, ActiveWindow, Error, WindowInfo};

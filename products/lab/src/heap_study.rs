@@ -1,13 +1,15 @@
 //! `brisk study heap`: how well memory needs are predicted, and what thresholds cover, from a table of recorded runs.
 
+pub(crate) mod arguments;
+
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
+use crate::heap_study::arguments::Args;
 use anyhow::bail;
 use brisk_bench::environment::Run;
 use brisk_bench::place::Place;
-use brisk_command::lab::heap_study::Args;
 use brisk_command::session::Session;
 use brisk_command::tables;
 use brisk_memory::heap::{self, Table};

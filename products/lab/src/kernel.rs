@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use crate::kernel::arguments::{Args, BenchArgs, Common, SEARCH_SCALE, What};
 use anyhow::Context as _;
 use brisk_command::json::{Document, Json};
-use brisk_command::lab::kernel::{Args, BenchArgs, Common, SEARCH_SCALE, What};
 use brisk_vm::bench::Bench;
 use brisk_vm::compare::Options;
 use brisk_vm::scenario::Scenario;
@@ -16,6 +16,7 @@ use serde_json::json;
 pub(crate) use self::measure::header;
 use self::measure::{Keep, Part};
 
+pub(crate) mod arguments;
 mod found;
 mod hunt;
 mod measure;

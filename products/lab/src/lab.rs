@@ -1,5 +1,6 @@
 //! `brisk lab`: emulated flash devices of this machine.
 
+pub(crate) mod arguments;
 pub(crate) mod phone;
 mod phone_view;
 mod view;
@@ -7,9 +8,9 @@ mod view;
 use std::path::Path;
 use std::process::ExitCode;
 
+use self::arguments::{Args, BackendName, Command, Down, FaultArgs, Switch, Up};
 use anyhow::Context as _;
 use brisk_command::json::{Document, Json};
-use brisk_command::lab::devices::{Args, BackendName, Command, Down, FaultArgs, Switch, Up};
 use brisk_command::terminal::{remark, spinner, step};
 use brisk_command::{for_each, print};
 use brisk_core::units::format_bytes;

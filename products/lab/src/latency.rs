@@ -1,14 +1,16 @@
 //! `brisk latency`: how long an app takes to answer what a person does.
 
+pub(crate) mod arguments;
+
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
+use crate::latency::arguments::Args;
 use anyhow::{Context as _, bail};
 use brisk_bench::environment::Run;
 use brisk_bench::place::Place;
 use brisk_command::json::Document;
-use brisk_command::lab::latency::Args;
 use brisk_command::session::Session;
 use brisk_launch::latency::Answers;
 use brisk_launch::script::{self, Script};
@@ -163,6 +165,6 @@ fn report(args: &Args, mut head: Run, app: &App, display: &Display, answers: Ans
 mod tests {
     #[test]
     fn the_seed_of_the_command_line_is_the_papers() {
-        assert_eq!(brisk_command::lab::latency::MONKEY_SEED, brisk_launch::monkey::PAPER_SEED);
+        assert_eq!(crate::latency::arguments::MONKEY_SEED, brisk_launch::monkey::PAPER_SEED);
     }
 }

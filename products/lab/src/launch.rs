@@ -1,15 +1,17 @@
 //! `brisk launch`: how long an app takes until it is on the screen, settled and done, and what the time went to.
 
+pub(crate) mod arguments;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use crate::launch::arguments::{Args, MethodName, Watching};
 use anyhow::{Context as _, bail};
 use brisk_bench::environment::Run;
 use brisk_bench::place::Place;
 use brisk_command::json;
-use brisk_command::lab::launch::{Args, MethodName, Watching};
 use brisk_command::output::{self, replace};
 use brisk_command::session::Session;
 use brisk_core::causes::in_one_line;

@@ -1,6 +1,7 @@
 //! `brisk-lab`: the laboratory of brisk. `brisk` hands its subcommands over to this program; each has its file.
 
 mod briskd;
+mod candidates;
 mod display;
 mod front_watch;
 mod heap_study;
@@ -19,14 +20,21 @@ mod suite;
 mod swap;
 mod usage_trace;
 
+#[cfg(test)]
+#[path = "../../cli/src/command_line.rs"]
+mod command_line;
+#[cfg(test)]
+#[path = "../../cli/src/documents.rs"]
+mod documents;
+
 use std::process::ExitCode;
 
 use anyhow::bail;
 use brisk_command::terminal::step;
-use brisk_command::{VERSION, defaults, exit_code, lab as arguments};
-use clap::{Parser, Subcommand};
+use brisk_command::{VERSION, completion, defaults, exit_code, man};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
-/// The laboratory of brisk, which runs as a part of the command `brisk`: brisk launch, brisk lab, ...
+/// The laboratory of brisk: launches, latency, emulated devices and phones, suites, proof, kernel lab
 #[derive(Debug, Parser)]
 #[command(name = "brisk-lab", bin_name = "brisk", version, long_version = brisk_command::build::LONG_VERSION, propagate_version = true, arg_required_else_help = true)]
 struct Cli {
@@ -41,22 +49,55 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    #[command(flatten)]
-    Lab(arguments::Command),
+    /// Launch an app and measure it from outside: window, settled screen, time by cause
+    Launch(launch::arguments::Args),
+    /// Measure how long an app takes to respond to keys, clicks and scrolling
+    Latency(latency::arguments::Args),
+    /// Measure real apps on an emulated phone, and what faster storage could gain
+    Suite(suite::arguments::Args),
+    /// Score predictors of the next app on a usage trace of your own
+    Predict(predict::arguments::Args),
+    /// Prove what brisk changes: the same launches with the daemon and without
+    Prove(prove::arguments::Args),
+    /// Make, list, change and remove emulated flash devices and phones
+    Lab(lab::arguments::Args),
+    /// Compare I/O schedulers on emulated flash in virtual time: figures repeat anywhere
+    Kernel(kernel::arguments::Args),
+    /// Tell the daemon which app has the active window of a display
+    FrontWatch(front_watch::arguments::Args),
+    /// Record, show and replay traces of swapping
+    Swap(swap::arguments::Args),
+    /// Studies of apps and their memory
+    #[command(subcommand)]
+    Study(Study),
     /// Measure in a virtual machine what settings cost in energy and delay (brisk profile --virtual)
     #[command(hide = true)]
     Profile(brisk_command::profile::Args),
-    /// Run a study of the laboratory (brisk study memory, brisk study heap)
-    #[command(hide = true, subcommand)]
-    Study(arguments::memory_study::Study),
+    /// Write the man pages of these commands into a directory
+    #[command(hide = true)]
+    Man(brisk_command::man::Args),
+}
+
+#[derive(Debug, Subcommand)]
+enum Study {
+    /// What apps take of a phone's memory, and with how little they start (root; emulated phone)
+    Memory(Box<memory_study::arguments::Args>),
+    /// How well the memory needs of apps are predicted, and what thresholds cover
+    Heap(heap_study::arguments::Args),
+}
+
+/// The whole command line.
+fn command() -> clap::Command {
+    Cli::command()
 }
 
 fn main() -> ExitCode {
+    completion::answer(command, candidates::sources);
     exit_code(run())
 }
 
 fn run() -> anyhow::Result<ExitCode> {
-    let (cli, defaults): (Cli, _) = defaults::parse()?;
+    let (cli, defaults): (Cli, _) = defaults::parse(command())?;
     if let Some(caller) = cli.called_by.filter(|caller| caller != VERSION) {
         bail!(
             "this brisk has version {caller}, and its brisk-lab {VERSION}: install the same version of both packages"
@@ -66,17 +107,20 @@ fn run() -> anyhow::Result<ExitCode> {
     brisk_command::build::name_in_results();
     defaults.iter().for_each(|file| step(&format!("defaults: {}", file.display())));
     match cli.command {
-        Command::Lab(arguments::Command::Launch(args)) => launch::run(&args),
-        Command::Lab(arguments::Command::Latency(args)) => latency::run(&args),
-        Command::Lab(arguments::Command::Suite(args)) => suite::run(&args),
-        Command::Lab(arguments::Command::Predict(args)) => predict::run(&args),
-        Command::Lab(arguments::Command::Prove(args)) => prove::run(&args),
-        Command::Lab(arguments::Command::Lab(args)) => lab::run(&args),
-        Command::Lab(arguments::Command::Kernel(args)) => kernel::run(&args),
-        Command::Lab(arguments::Command::FrontWatch(args)) => front_watch::run(&args),
-        Command::Lab(arguments::Command::Swap(args)) => swap::run(&args),
+        Command::Launch(args) => launch::run(&args),
+        Command::Latency(args) => latency::run(&args),
+        Command::Suite(args) => suite::run(&args),
+        Command::Predict(args) => predict::run(&args),
+        Command::Prove(args) => prove::run(&args),
+        Command::Lab(args) => lab::run(&args),
+        Command::Kernel(args) => kernel::run(&args),
+        Command::FrontWatch(args) => front_watch::run(&args),
+        Command::Swap(args) => swap::run(&args),
         Command::Profile(args) => profile::run(&args),
-        Command::Study(arguments::memory_study::Study::Memory(args)) => memory_study::run(&args),
-        Command::Study(arguments::memory_study::Study::Heap(args)) => heap_study::run(&args),
+        Command::Study(Study::Memory(args)) => memory_study::run(&args),
+        Command::Study(Study::Heap(args)) => heap_study::run(&args),
+        Command::Man(args) => {
+            man::write_all(&args.dir, command().display_name("brisk"), true).map(|()| ExitCode::SUCCESS)
+        }
     }
 }

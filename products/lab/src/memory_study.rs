@@ -3,16 +3,18 @@
 //! Parts that need no swap run on a phone without, so that all of an app is in memory; the part `sets` gets a phone with swap on its
 //! flash, last and for as short as possible, since swap areas are the machine's.
 
+pub(crate) mod arguments;
+
 use std::cell::Cell;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use crate::memory_study::arguments::{Args, PartName};
 use anyhow::{Context as _, bail};
 use brisk_bench::environment::Run;
 use brisk_bench::place::Place;
 use brisk_command::duration;
-use brisk_command::lab::memory_study::{Args, PartName};
 use brisk_command::output::{self, replace};
 use brisk_command::session::{Session, lab_late};
 use brisk_core::units::format_bytes;

@@ -3,11 +3,13 @@
 //! Rights, preset and apps are checked before minutes go into an image. A phone that was brought
 //! up here is taken down when its [`Phone`] goes, however the measurement ends; one that stood before stays.
 
+mod choice;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+pub(crate) use self::choice::Choice;
 use anyhow::{Context as _, bail};
-use brisk_command::lab::on_phone::Choice;
 use brisk_command::session::{Session, lab_late};
 use brisk_launch::series::Step;
 use brisk_launch::{App, Surroundings};

@@ -1,11 +1,13 @@
 //! `brisk predict eval`: scores predictors of the next app on a usage trace.
 
+pub(crate) mod arguments;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
+use crate::predict::arguments::{Args, Command, Eval, PredictorName};
 use anyhow::bail;
-use brisk_command::lab::predict::{Args, Command, Eval, PredictorName};
 use brisk_command::session::Session;
 use brisk_command::tables;
 use brisk_memory::day::UsageTrace;

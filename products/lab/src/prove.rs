@@ -5,6 +5,7 @@
 //! ([`storage`]). The daemon is the real one, started before a launch and ended after it, which restores all settings; therefore what
 //! it learns from one launch to the next is not in the figures. Launch prefetch learns two cold launches of each app before.
 
+pub(crate) mod arguments;
 mod changes;
 mod input;
 mod storage;
@@ -14,8 +15,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
+use crate::prove::arguments::Args;
 use anyhow::{Context as _, bail};
-use brisk_command::lab::prove::Args;
 use brisk_command::session::Session;
 use brisk_launch::Launcher;
 use brisk_phone::Phone;

@@ -1,5 +1,6 @@
 //! `brisk suite`: real apps on an emulated phone.
 
+pub(crate) mod arguments;
 pub(crate) mod bed;
 mod cures;
 mod day;
@@ -8,8 +9,8 @@ mod relaunch;
 
 use std::process::ExitCode;
 
+use crate::suite::arguments::{Args, Command, ConditionName, Launches, RunArgs, WhatIfArgs};
 use anyhow::bail;
-use brisk_command::lab::suite::{Args, Command, ConditionName, Launches, RunArgs, WhatIfArgs};
 use brisk_launch::Launcher;
 use brisk_phone::suite::{self, OnPhone, Scope, Situation, Study};
 use brisk_phone::{SqliteSpec, Variant};

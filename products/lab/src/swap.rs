@@ -1,5 +1,6 @@
 //! `brisk swap`: recorded and synthetic traces of swapping, their layout, and their replay under other policies.
 
+pub(crate) mod arguments;
 mod real;
 pub(crate) mod record;
 
@@ -8,12 +9,12 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::swap::arguments::{Args, Command, Generate, PolicyName, Replay, Show, SwapInName};
 use anyhow::{Context as _, bail};
 use brisk_bench::Sense;
 use brisk_bench::environment::Run;
 use brisk_bench::place::Place;
 use brisk_command::duration;
-use brisk_command::lab::swap::{Args, Command, Generate, PolicyName, Replay, Show, SwapInName};
 use brisk_command::output::replace;
 use brisk_command::session::Session;
 use brisk_command::tables;
@@ -39,9 +40,6 @@ const CONCURRENT_US: u64 = 100_000;
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
-        Command::Setup(_) | Command::Start(_) | Command::Undo(_) => {
-            bail!("swap areas are made and removed by the program 'brisk': run brisk swap ...")
-        }
         Command::Record(args) => record::run(args),
         Command::Generate(args) => generate(args),
         Command::Show(args) => show(args),

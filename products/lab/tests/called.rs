@@ -46,3 +46,57 @@ fn what_is_not_the_laboratorys_is_refused() {
         assert!(stderr(&output).contains(words), "{arguments:?}: {}", stderr(&output));
     }
 }
+
+/// What a shell is offered for the last of these words.
+fn offered(words: &[&str]) -> Vec<String> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_brisk-lab"));
+    let output = command.arg("--").arg("brisk").args(words).env("BRISK_COMPLETE", "fish").output();
+    let text = String::from_utf8(output.expect("brisk-lab runs").stdout).expect("UTF-8");
+    text.lines().map(|line| line.split('\t').next().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn values_are_offered_by_what_they_are() {
+    for (words, expected) in [
+        (&["suite", "run", "--preset", "galaxy-s5"][..], &["galaxy-s5-emmc"][..]),
+        (&["suite", "run", "--apps", "evince,ga"], &["evince,galculator"]),
+        (&["suite", "cures", "--apps", ""], &["facebook", "webbench"]),
+        (&["prove", "--engines", "smartio,pre"], &["smartio,prefetch"]),
+        (&["lab", "up", "--scheduler", "ky"], &["kyber"]),
+        // Sizes are no files.
+        (&["lab", "up", "--size", ""], &[]),
+    ] {
+        assert_eq!(offered(words), expected, "{words:?}");
+    }
+}
+
+#[test]
+fn hidden_commands_and_options_are_never_offered() {
+    for (words, hidden) in [
+        (&["lab", ""][..], &["serve", "stream-process"][..]),
+        (&["lab", "phone", ""], &["write", "fill", "inside"]),
+        (&[""], &["man", "profile"]),
+    ] {
+        let found = offered(words);
+        assert!(!found.is_empty() && !found.iter().any(|one| hidden.contains(&one.as_str())), "{words:?}: {found:?}");
+    }
+}
+
+#[test]
+fn it_has_the_man_pages_of_what_it_runs_and_no_others() {
+    let dir = tempfile::tempdir().expect("a directory");
+    assert!(brisk_lab(&["man", dir.path().to_str().expect("UTF-8")]).status.success());
+    let paths = || std::fs::read_dir(dir.path()).expect("listed").map(|entry| entry.expect("an entry").path());
+    let names: Vec<String> =
+        paths().map(|path| path.file_name().expect("a name").to_string_lossy().into_owned()).collect();
+    for own in ["brisk-lab.1", "brisk-launch.1", "brisk-swap-record.1", "brisk-study-memory.1", "brisk-front-watch.1"] {
+        assert!(names.contains(&own.to_owned()), "{own}: {names:?}");
+    }
+    for other in ["brisk.1", "brisk-swap.1", "brisk-study.1", "brisk-man.1", "brisk-profile.1"] {
+        assert!(!names.contains(&other.to_owned()), "{other}: {names:?}");
+    }
+    brisk_requires::requires!(Program("mandoc"));
+    let output = Command::new("mandoc").args(["-T", "lint", "-W", "warning"]).args(paths()).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.is_empty(), "{said}");
+}

@@ -138,8 +138,8 @@ mod tests {
         assert_eq!(touched(rect(0, 0, 32, 32)), [0]);
         assert_eq!(touched(rect(31, 31, 2, 2)), [0, 1, 4, 5]);
         assert_eq!(touched(rect(98, 65, 500, 500)), [11]);
-        assert_eq!(touched(rect(-10, -10, 10, 10)), []);
-        assert_eq!(touched(rect(10, 10, 0, 5)), []);
+        assert_eq!(touched(rect(-10, -10, 10, 10)), [0_u32; 0]);
+        assert_eq!(touched(rect(10, 10, 0, 5)), [0_u32; 0]);
     }
 
     #[test]

@@ -139,7 +139,7 @@ impl Facts {
             fuse: probe::open_device(&sense.path("/dev/fuse")),
             loop_control: probe::open_device(&sense.path("/dev/loop-control")),
             ublk: probe::open_device(&sense.path("/dev/ublk-control")),
-            lab_program: crate::lab::program(),
+            lab_program: brisk_command::lab::program(),
             powercap: known(sense.powercap_zones()),
             supplies: known(sense.power_supplies()),
             init: Init::of(&sense.path("/")),

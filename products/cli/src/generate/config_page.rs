@@ -1,9 +1,8 @@
 //! The man page of the configuration, brisk.toml(5), from the one list of its keys: the defaults with their comments, which
 //! `brisk config default` prints.
 
+use brisk_command::man::{Edition, Page, block, escape};
 use brisk_daemon::config::DEFAULT_TEXT;
-
-use super::page::{Edition, Page, block, escape};
 
 const NAME: &str = "brisk.toml";
 

@@ -1,14 +1,17 @@
-//! Requests to a fleet: HTTPS by the certificates of this system, HTTP for a fleet of one's own network, with retries.
+//! Requests to a fleet by the program `curl`, with retries: HTTPS by the certificates of this system, HTTP for a fleet of
+//! one's own network.
+//!
+//! A library for TLS would weigh more than two megabytes in the program of every device, for a command that few run. What
+//! is secret goes to curl over its standard input, so that no list of processes shows it.
 
-use std::sync::Arc;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use brisk_command::terminal::remark;
-use ureq::http::StatusCode;
-use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
-use ureq::{Agent, RequestBuilder};
 
+const CURL: &str = "curl";
 /// Requests before it is given up.
 const ATTEMPTS: u32 = 5;
 /// Pause before the second; it doubles.
@@ -16,21 +19,23 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// Longest pause that a server may ask for.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 /// For one request.
-const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT_S: &str = "30";
 /// Most bytes of an answer that are read.
 const ANSWER_BYTES_MAX: u64 = 4096;
+/// Exit codes of curl for what may be otherwise a moment later: no name, no connection, no time, an answer cut short.
+const PASSING: [i32; 10] = [5, 6, 7, 16, 18, 28, 52, 55, 56, 92];
 
 /// A fleet.
 #[derive(Debug)]
 pub(super) struct Server {
     url: String,
-    agent: Agent,
 }
 
 /// What came of one request.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 enum ServerReply {
-    Done(StatusCode),
+    /// With this status.
+    Done(u16),
     /// Not now: why, and how long the server wants to be left alone.
     Later(String, Option<Duration>),
     /// Not ever: what became of it, for the end of a sentence that begins with the address.
@@ -45,40 +50,31 @@ impl Server {
         if !is_https && !url.starts_with("http://") {
             bail!("'{url}' is no address of a fleet: it begins with https:// or http://");
         }
-        let mut config =
-            Agent::config_builder().timeout_global(Some(TIMEOUT)).http_status_as_error(false).max_redirects(0);
-        if is_https {
-            config = config.tls_config(tls()?);
-        } else {
+        if !is_https {
             remark("http:// is not encrypted: what was shown can be read on its way");
         }
-        Ok(Self { url: url.to_owned(), agent: config.build().into() })
+        Ok(Self { url: url.to_owned() })
     }
 
-    /// Sends a submission; gives whether it was stored or known.
+    /// Sends a submission; returns whether it was stored or known.
     pub(super) fn send(&self, body: &[u8]) -> anyhow::Result<&'static str> {
         let address = format!("{}/v1/submissions", self.url);
-        let done = self.repeated(|| {
-            let request = self.agent.post(&address).header("content-type", "application/json");
-            request.send(body)
-        })?;
-        Ok(if done == StatusCode::CREATED { "stored" } else { "known already" })
+        let options = ["--header", "content-type: application/json", "--data-binary", "@-"];
+        Ok(if self.repeated(&address, &options, body)? == 201 { "stored" } else { "known already" })
     }
 
     /// Deletes a submission.
     pub(super) fn delete(&self, id: &str, secret: &str) -> anyhow::Result<&'static str> {
         let address = format!("{}/v1/submissions/{id}", self.url);
-        self.repeated(|| without_body(self.agent.delete(&address), secret).call())?;
+        let header = format!("authorization: Bearer {secret}\n");
+        self.repeated(&address, &["--request", "DELETE", "--header", "@-"], header.as_bytes())?;
         Ok("deleted")
     }
 
-    fn repeated(
-        &self,
-        request: impl Fn() -> Result<ureq::http::Response<ureq::Body>, ureq::Error>,
-    ) -> anyhow::Result<StatusCode> {
+    fn repeated(&self, address: &str, options: &[&str], input: &[u8]) -> anyhow::Result<u16> {
         let mut pause = FIRST_PAUSE;
         for attempt in 1..=ATTEMPTS {
-            match outcome(request()) {
+            match request(address, options, input)? {
                 ServerReply::Done(status) => return Ok(status),
                 ServerReply::Never(why) => bail!("{} {why}", self.url),
                 ServerReply::Later(why, _) if attempt == ATTEMPTS => {
@@ -99,63 +95,77 @@ impl Server {
     }
 }
 
-fn without_body<B>(request: RequestBuilder<B>, secret: &str) -> RequestBuilder<B> {
-    request.header("authorization", format!("Bearer {secret}"))
-}
-
-/// TLS with the certificates of this system, so that those that its owner has added or removed count.
-fn tls() -> anyhow::Result<TlsConfig> {
-    let found = rustls_native_certs::load_native_certs();
-    if found.certs.is_empty() {
-        let why = found.errors.first().map_or_else(|| "none was found".to_owned(), ToString::to_string);
-        bail!(
-            "this system has no certificates of authorities to verify a server by: {why}; install ca-certificates, or name their folder in SSL_CERT_DIR"
-        );
+/// One request. Files of options, which a user may have for curl, and redirections are not followed.
+fn request(address: &str, options: &[&str], input: &[u8]) -> anyhow::Result<ServerReply> {
+    let mut command = Command::new(CURL);
+    command.args(["--disable", "--silent", "--show-error", "--proto", "=http,https", "--max-time", TIMEOUT_S]);
+    command.args(["--user-agent", concat!("brisk/", env!("CARGO_PKG_VERSION"))]);
+    command.args(["--write-out", "%{stderr}%{http_code} %header{retry-after}\n"]);
+    command.args(options).arg("--").arg(address);
+    let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut curl = spawned.with_context(|| {
+        format!("cannot run {CURL}, which sends it: install the package {CURL}, or write a file with --output")
+    })?;
+    if let Some(mut stdin) = curl.stdin.take() {
+        match stdin.write_all(input) {
+            // It ends with the reason.
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => return Err(error).context("cannot write to curl"),
+            _ => {}
+        }
     }
-    let roots: Vec<Certificate<'static>> =
-        found.certs.iter().map(|cert| Certificate::from_der(cert.as_ref()).to_owned()).collect();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = TlsConfig::builder()
-        .provider(TlsProvider::Rustls)
-        .unversioned_rustls_crypto_provider(provider)
-        .root_certs(RootCerts::new_with_certs(&roots));
-    Ok(config.build())
+    let mut answer = Vec::new();
+    if let Some(mut stdout) = curl.stdout.take() {
+        let read = stdout.by_ref().take(ANSWER_BYTES_MAX).read_to_end(&mut answer);
+        read.and_then(|_| std::io::copy(&mut stdout, &mut std::io::sink())).context("cannot read from curl")?;
+    }
+    let ended = curl.wait_with_output().context("cannot wait for curl")?;
+    Ok(outcome(ended.status.code(), &String::from_utf8_lossy(&ended.stderr), &answer))
 }
 
-fn outcome(answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> ServerReply {
-    let mut response = match answer {
-        Ok(response) => response,
-        Err(error) if is_final(&error) => return ServerReply::Never(format!("cannot be sent to: {error}")),
-        Err(error) => return ServerReply::Later(error.to_string(), None),
-    };
-    let status = response.status();
-    if status.is_success() {
+/// What the exit code of curl, its words, and the answer of the server mean.
+fn outcome(code: Option<i32>, said: &str, answer: &[u8]) -> ServerReply {
+    if code != Some(0) {
+        let why = said.lines().find_map(|line| line.strip_prefix("curl: ")).unwrap_or("curl was ended");
+        return match code {
+            Some(code) if !PASSING.contains(&code) => ServerReply::Never(format!("cannot be sent to: {why}")),
+            _ => ServerReply::Later(why.to_owned(), None),
+        };
+    }
+    let mut words = said.split_whitespace();
+    let status = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
+    if (200..300).contains(&status) {
         return ServerReply::Done(status);
     }
-    let after = response.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
-    let text = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string().context("unreadable");
-    let why = text.ok().as_deref().and_then(error_of).unwrap_or_default();
-    let why = format!("{status} {why}").trim().to_owned();
-    if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() {
-        ServerReply::Later(why, after.map(Duration::from_secs))
-    } else {
-        ServerReply::Never(format!("refused: {why}"))
+    let after = words.next().and_then(|word| word.parse().ok()).map(Duration::from_secs);
+    let why = format!("{status} {}", error_of(answer).unwrap_or_default()).trim().to_owned();
+    match status {
+        429 | 500..=599 => ServerReply::Later(why, after),
+        _ => ServerReply::Never(format!("refused: {why}")),
     }
-}
-
-/// Whether another attempt does not change it: a bad address, or a certificate that is not believed.
-fn is_final(error: &ureq::Error) -> bool {
-    let tls = match error {
-        ureq::Error::BadUri(_) | ureq::Error::Http(_) | ureq::Error::Tls(_) => return true,
-        ureq::Error::Rustls(tls) => Some(tls),
-        ureq::Error::Io(io) => io.get_ref().and_then(|inner| inner.downcast_ref()),
-        _ => None,
-    };
-    matches!(tls, Some(rustls::Error::InvalidCertificate(_)))
 }
 
 /// The sentence in an answer of a fleet, without signs that would act on a terminal.
-fn error_of(text: &str) -> Option<String> {
-    let value: serde_json::Value = serde_json::from_str(text).ok()?;
+fn error_of(answer: &[u8]) -> Option<String> {
+    let value: serde_json::Value = serde_json::from_slice(answer).ok()?;
     Some(value["error"].as_str()?.chars().filter(|c| !c.is_control()).take(300).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_pass_is_tried_again_and_the_rest_is_not() {
+        let unknown =
+            "curl: (60) SSL certificate problem: unable to get local issuer certificate\nMore details\n000 \n";
+        let never = "cannot be sent to: (60) SSL certificate problem: unable to get local issuer certificate";
+        assert_eq!(outcome(Some(60), unknown, b""), ServerReply::Never(never.to_owned()));
+        let refused = "000 \ncurl: (7) Failed to connect\n";
+        assert_eq!(outcome(Some(7), refused, b""), ServerReply::Later("(7) Failed to connect".to_owned(), None));
+        let busy = ServerReply::Later("503 later".to_owned(), Some(Duration::from_secs(7)));
+        assert_eq!(outcome(Some(0), "503 7\n", b"{\"error\": \"la\\u0007ter\"}"), busy);
+        assert_eq!(outcome(Some(0), "429 %header{retry-after}\n", b""), ServerReply::Later("429".to_owned(), None));
+        assert_eq!(outcome(Some(0), "201 \n", b""), ServerReply::Done(201));
+        assert_eq!(outcome(Some(0), "302 \n", b""), ServerReply::Never("refused: 302".to_owned()));
+    }
 }

@@ -1,13 +1,14 @@
-use clap::{Arg, ArgAction, CommandFactory as _};
+use clap::{Arg, ArgAction, value_parser};
 
 use super::*;
-use crate::lab;
 
-#[derive(Debug, Parser)]
-#[command(name = "brisk")]
-struct Cli {
-    #[command(subcommand)]
-    command: lab::Command,
+/// Commands as those of the programs.
+fn brisk() -> Command {
+    let words = Arg::new("words").num_args(0..).trailing_var_arg(true);
+    let file = Arg::new("defaults").long("defaults").value_parser(value_parser!(PathBuf));
+    let timeout = Arg::new("timeout").long("timeout").value_parser(duration::parse);
+    let launch = Command::new("launch").args([words, file, timeout]);
+    Command::new("brisk").subcommand(launch).subcommand(Command::new("suite").subcommand(Command::new("run")))
 }
 
 fn bench(text: &str) -> Bench {
@@ -57,7 +58,7 @@ fn defaults_reach_the_option_and_arguments_win() {
     for (arguments, expected_s) in
         [(&["brisk", "launch", "x"][..], 7), (&["brisk", "launch", "--timeout", "9s", "x"], 9)]
     {
-        let matches = with(Cli::command(), &["launch"], &defaults).try_get_matches_from(arguments).expect("good");
+        let matches = with(brisk(), &["launch"], &defaults).try_get_matches_from(arguments).expect("good");
         let (_, launch) = matches.subcommand().expect("launch");
         assert_eq!(launch.get_one::<std::time::Duration>("timeout").map(|time| time.as_secs()), Some(expected_s));
     }
@@ -65,9 +66,8 @@ fn defaults_reach_the_option_and_arguments_win() {
 
 #[test]
 fn the_file_that_is_named_is_found_wherever_it_stands() {
-    let asked = |line: &str| {
-        asked(&Cli::command(), &line.split(' ').map(OsString::from).collect::<Vec<_>>()).expect("understood")
-    };
+    let asked =
+        |line: &str| asked(&brisk(), &line.split(' ').map(OsString::from).collect::<Vec<_>>()).expect("understood");
     assert_eq!(asked("brisk launch --defaults a.toml x"), (vec!["launch".to_owned()], Some("a.toml".into())));
     assert_eq!(asked("brisk suite run --help").0, ["suite", "run"]);
     assert_eq!(asked("brisk launch --no-such-option -- x --defaults b.toml").1, None);

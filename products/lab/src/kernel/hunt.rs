@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use crate::kernel::arguments::HuntArgs as Args;
 use anyhow::Context as _;
-use brisk_command::lab::kernel::HuntArgs as Args;
 use brisk_command::output::replace;
 use brisk_command::session::Session;
 use brisk_report::results::{Document, HuntFound, HuntReport};

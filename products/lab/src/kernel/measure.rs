@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use crate::kernel::arguments::Common;
 use anyhow::{Context as _, bail};
-use brisk_command::lab::kernel::Common;
 use brisk_command::session::Session;
 use brisk_report::results::{
     Document, Environment, Header, KernelFidelity, KernelReport, KernelScenario, SCHEMA_VERSION,

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use crate::kernel::arguments::TestArgs as Args;
 use brisk_command::json::Document;
-use brisk_command::lab::kernel::TestArgs as Args;
 use brisk_command::session::Session;
 use brisk_vm::compare::{self, Found, Options};
 use brisk_vm::lab::Lab;

@@ -1,15 +1,17 @@
 //! `brisk lab phone`: emulated phones with real apps.
 
+pub(crate) mod arguments;
+
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
+use self::arguments::{Args, Command, Down, SwapName, Up};
 use anyhow::Context as _;
 use brisk_command::for_each;
 use brisk_command::json::Document;
-use brisk_command::lab::phone::{Args, Command, Down, SwapName, Up};
 use brisk_command::signals::Signals;
 use brisk_command::terminal::{remark, spinner, step};
 use brisk_phone::{
@@ -178,6 +180,6 @@ mod tests {
 
     #[test]
     fn the_command_line_takes_all_variants_and_no_other() {
-        assert_eq!(Variant::ALL.map(Variant::name), brisk_command::lab::VARIANTS);
+        assert_eq!(Variant::ALL.map(Variant::name), super::arguments::VARIANTS);
     }
 }

@@ -3,8 +3,8 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use crate::prove::arguments::Args;
 use anyhow::{Context as _, bail};
-use brisk_command::lab::prove::Args;
 use brisk_daemon::config::{Config, Devices};
 use brisk_daemon::{engines, profiles};
 use brisk_profile::store::PROFILES;

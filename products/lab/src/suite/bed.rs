@@ -4,10 +4,10 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use crate::suite::arguments::{Every, Writing};
 use anyhow::{Context as _, bail};
 use brisk_bench::environment::Run;
 use brisk_bench::place::Place;
-use brisk_command::lab::suite::{Every, Writing};
 use brisk_command::session::{Session, lab_late};
 use brisk_phone::suite::{Outcome, Target};
 use brisk_phone::{Catalogue, MemorySpec, Phone, WriterSpec};

@@ -1,11 +1,13 @@
 //! `brisk suite cures`: app workloads under solutions for slow storage, in the kernel lab.
 
+pub(crate) mod arguments;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use self::arguments::CuresArgs;
 use anyhow::{Context as _, bail};
-use brisk_command::lab::suite::CuresArgs;
 use brisk_command::session::Session;
 use brisk_cures::crash::{self, Cuts};
 use brisk_cures::guest::{self, Case, Error, Outcome};

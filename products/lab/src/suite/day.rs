@@ -1,13 +1,14 @@
 //! `brisk suite day`: a day of use from a trace, on a phone with little memory, under policies of swapping.
 
+pub(crate) mod arguments;
 mod shown;
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use crate::suite::day::arguments::DayArgs;
 use anyhow::{Context as _, bail};
 use brisk_bench::environment::Run;
-use brisk_command::lab::suite::DayArgs;
 use brisk_command::session::{Session, lab_late};
 use brisk_core::units::format_bytes;
 use brisk_lab_client::Client;

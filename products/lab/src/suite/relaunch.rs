@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
+use crate::suite::arguments::{POLICIES, RegimeName, RelaunchArgs};
 use anyhow::bail;
-use brisk_command::lab::suite::{POLICIES, RegimeName, RelaunchArgs};
 use brisk_command::output;
 use brisk_core::causes::in_one_line;
 use brisk_launch::Launcher;

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+use crate::swap::arguments::Replay;
 use anyhow::{Context as _, bail};
 use brisk_bench::place::Place;
-use brisk_command::lab::swap::Replay;
 use brisk_command::session::{Session, lab_late};
 use brisk_lab::{Backend, Lab, NewDevice, SIZE_BYTES_MIN};
 use brisk_lab_client::Client;

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use crate::swap::arguments::Record;
 use anyhow::bail;
 use brisk_command::duration;
 use brisk_command::json::Document;
-use brisk_command::lab::swap::Record;
 use brisk_command::output;
 use brisk_command::session::Session;
 use brisk_command::terminal::remark;

@@ -54,7 +54,7 @@ pub(super) fn left(spent_s: f64, share: f64) -> String {
 
 /// Parts of the report.
 pub(super) mod days {
-    use brisk_command::lab::suite::DayArgs;
+    use crate::suite::day::arguments::DayArgs;
     use brisk_memory::day::Plan;
     use brisk_profile::meter::About;
     use brisk_report::results::{DayApp, DayTrace, ProfileMeter};

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use brisk_command::lab::suite::{Args, Command};
+use crate::suite::arguments::{Args, Command};
 use clap::{Args as _, FromArgMatches as _};
 
 use super::*;

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 
-use super::{heap_study, on_phone, screen};
-use crate::output::Outputs;
-use crate::{duration, size};
+use crate::{display, on_phone};
+use brisk_command::output::Outputs;
+use brisk_command::{duration, size};
 
 const AFTER_HELP: &str = "\
 Parts, and how long they take with the default apps and options:
@@ -33,22 +33,13 @@ const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// A study that the laboratory runs.
-#[derive(Debug, clap::Subcommand)]
-pub enum Study {
-    /// What apps take of a phone's memory, and with how little they start
-    Memory(Box<Args>),
-    /// How well the memory needs of apps are predicted, and what thresholds cover, from recorded runs
-    Heap(heap_study::Args),
-}
-
 /// Arguments of `brisk study memory`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
-pub struct Args {
+pub(crate) struct Args {
     /// Parts of the study
     #[arg(long, value_enum, value_name = "NAMES", value_delimiter = ',', default_value = "free,growth,sets")]
-    pub parts: Vec<PartName>,
+    pub(crate) parts: Vec<PartName>,
     /// Apps of the phone, in the order of their launches, or all (see brisk lab phone apps)
     #[arg(
         long,
@@ -56,51 +47,51 @@ pub struct Args {
         value_delimiter = ',',
         default_value = "evince,gnumeric,mousepad,galculator,xterm"
     )]
-    pub apps: Vec<String>,
+    pub(crate) apps: Vec<String>,
     /// Memory for all that runs in the phone
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "600MiB", conflicts_with = "phone")]
-    pub memory: u64,
+    pub(crate) memory: u64,
     /// free: how long each app is in front
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration::between(SECOND, HOUR))]
-    pub dwell: Duration,
+    pub(crate) dwell: Duration,
     /// free: how often the apps are visited; the first time they are launched
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1_000))]
-    pub rounds: u32,
+    pub(crate) rounds: u32,
     /// free, growth: time between two samples
     #[arg(long, value_name = "TIME", default_value = "250ms", value_parser = duration::between(INTERVAL_LEAST, MINUTE))]
-    pub interval: Duration,
+    pub(crate) interval: Duration,
     /// growth, sets: runs of each app
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1_000))]
-    pub runs: u32,
+    pub(crate) runs: u32,
     /// growth: length of a run
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = duration::between(SECOND, HOUR))]
-    pub length: Duration,
+    pub(crate) length: Duration,
     /// growth: write all samples into FILE (CSV): app, run, time_ms, anonymous_bytes, file_bytes, swapped_bytes
     #[arg(long, value_name = "FILE")]
-    pub traces: Option<PathBuf>,
+    pub(crate) traces: Option<PathBuf>,
     /// limits: memory of an app
     #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = size, default_value = "16MiB,32MiB,64MiB,128MiB,256MiB")]
-    pub limits: Vec<u64>,
+    pub(crate) limits: Vec<u64>,
     /// limits: tries of each app under each limit; all are done, also when the first ones agree
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]
-    pub tries: u32,
+    pub(crate) tries: u32,
     /// limits: a launch that has not settled by then is slow
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration::between(SECOND, HOUR))]
-    pub timeout: Duration,
+    pub(crate) timeout: Duration,
     /// The phone.
     #[command(flatten)]
-    pub phone: on_phone::Choice,
+    pub(crate) phone: on_phone::Choice,
     /// The screen.
     #[command(flatten)]
-    pub display: screen::Options,
+    pub(crate) display: display::Options,
     /// Where the results go.
     #[command(flatten)]
-    pub outputs: Outputs,
+    pub(crate) outputs: Outputs,
 }
 
 /// A part of the study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum PartName {
+pub(crate) enum PartName {
     /// Free memory while apps go to the background
     Free,
     /// Heap of each app after its launch

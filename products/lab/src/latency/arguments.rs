@@ -2,12 +2,12 @@
 
 use std::ffi::OsString;
 
-use super::launch::Watching;
-use super::on_phone;
-use crate::output::Outputs;
+use crate::launch::arguments::Watching;
+use crate::on_phone;
+use brisk_command::output::Outputs;
 
 /// Seed of the paper's pseudo-random events.
-pub const MONKEY_SEED: u64 = 10;
+pub(crate) const MONKEY_SEED: u64 = 10;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -26,38 +26,38 @@ measured but some answers never settled, 2 not possible, 130 stopped by Ctrl-C."
 /// Arguments of `brisk latency`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP, arg_required_else_help = true)]
-pub struct Args {
+pub(crate) struct Args {
     /// A script: a TOML file, or the name of one that comes with brisk
     #[arg(required_unless_present_any = ["monkey", "list", "show"], conflicts_with = "monkey")]
-    pub script: Option<String>,
+    pub(crate) script: Option<String>,
     /// Program and arguments, instead of the script's
     #[arg(last = true)]
-    pub command: Vec<OsString>,
+    pub(crate) command: Vec<OsString>,
     /// Send so many pseudo-random events instead of a script, and measure how long they take (the paper: 500)
     #[arg(long, value_name = "EVENTS", value_parser = clap::value_parser!(u64).range(1..=1_000_000), requires = "command")]
-    pub monkey: Option<u64>,
+    pub(crate) monkey: Option<u64>,
     /// Seed of the events: the same seed gives the same events
     #[arg(long, value_name = "N", default_value_t = MONKEY_SEED)]
-    pub seed: u64,
+    pub(crate) seed: u64,
     /// Repetitions, each in a freshly launched app
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..=1_000))]
-    pub runs: u16,
+    pub(crate) runs: u16,
     /// Drop all caches of the machine before each repetition, so that the app's files are read again
     #[arg(long)]
-    pub cold: bool,
+    pub(crate) cold: bool,
     /// How the app is watched.
     #[command(flatten)]
-    pub watching: Watching,
+    pub(crate) watching: Watching,
     /// The emulated phone, where one is wanted.
     #[command(flatten)]
-    pub phone: on_phone::Choice,
+    pub(crate) phone: on_phone::Choice,
     /// List the scripts that come with brisk
     #[arg(long, conflicts_with_all = ["script", "command", "monkey", "show", "html"])]
-    pub list: bool,
+    pub(crate) list: bool,
     /// Print a script that comes with brisk
     #[arg(long, value_name = "NAME", conflicts_with_all = ["script", "command", "monkey", "html"])]
-    pub show: Option<String>,
+    pub(crate) show: Option<String>,
     /// Where the results go.
     #[command(flatten)]
-    pub outputs: Outputs,
+    pub(crate) outputs: Outputs,
 }

@@ -2,27 +2,27 @@
 
 /// Options for the screen.
 #[derive(Debug, clap::Args)]
-pub struct Options {
+pub(crate) struct Options {
     /// Watch this display: :0, or the name or path of a Wayland socket [default: WAYLAND_DISPLAY, else DISPLAY, else
     /// --virtual]
     #[arg(long, value_name = "DISPLAY", conflicts_with_all = ["virtual_screen", "no_screen"])]
-    pub display: Option<String>,
+    pub(crate) display: Option<String>,
     /// Watch a virtual screen (Xvfb)
     #[arg(long = "virtual", value_name = "WIDTHxHEIGHT", num_args = 0..=1, default_missing_value = DEFAULT_SIZE, value_parser = size)]
-    pub virtual_screen: Option<(u16, u16)>,
+    pub(crate) virtual_screen: Option<(u16, u16)>,
     /// Watch no screen: a program without windows, until its work is done
     #[arg(long, conflicts_with = "virtual_screen")]
-    pub no_screen: bool,
+    pub(crate) no_screen: bool,
 }
 
 /// A phone's screen on its side.
-pub const DEFAULT_SIZE: &str = "1280x720";
+pub(crate) const DEFAULT_SIZE: &str = "1280x720";
 
 /// Reads a size in pixels: width and height.
 ///
 /// # Errors
 /// When it is none, in words for clap.
-pub fn size(text: &str) -> Result<(u16, u16), String> {
+pub(crate) fn size(text: &str) -> Result<(u16, u16), String> {
     let parsed = text.split_once('x').and_then(|(width, height)| Some((width.parse().ok()?, height.parse().ok()?)));
     match parsed {
         Some((width @ 64..=8192, height @ 64..=8192)) => Ok((width, height)),

@@ -16,11 +16,11 @@ none is (empty screen, menu, lock screen), no app is in the foreground. Exit cod
 /// Arguments of `brisk front-watch`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
-pub struct Args {
+pub(crate) struct Args {
     /// Watch this display, such as :0 or wayland-1 [default: WAYLAND_DISPLAY, or DISPLAY]
     #[arg(long, value_name = "DISPLAY")]
-    pub display: Option<String>,
+    pub(crate) display: Option<String>,
     /// Where the daemon has its socket [default: $BRISK_RUN_DIR, or /run/brisk]
     #[arg(long, value_name = "DIR")]
-    pub run_dir: Option<PathBuf>,
+    pub(crate) run_dir: Option<PathBuf>,
 }

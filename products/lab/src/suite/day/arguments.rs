@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Every, Memory, policy};
-use crate::duration;
+use crate::suite::arguments::{Every, Memory, policy};
+use brisk_command::duration;
 
 /// Limits of times in a trace.
 const SECOND: Duration = Duration::from_secs(1);
@@ -38,46 +38,46 @@ several rounds every second one is in the opposite order. Exit codes: 0 measured
 #[command(mut_arg("runs", |arg| arg.long("rounds").help("Runs of the day under each policy: 3 or more give intervals [default: 1]")))]
 #[command(mut_arg("timeout", |arg| arg.default_value("40s").help("Give up on an app after this time, which it then counts with")))]
 #[command(mut_arg("memory", |arg| arg.default_value("300MiB")))]
-pub struct DayArgs {
+pub(crate) struct DayArgs {
     /// The usage trace [default: a synthetic one]
     #[arg(value_name = "TRACE")]
-    pub trace: Option<PathBuf>,
+    pub(crate) trace: Option<PathBuf>,
     /// Seed of a synthetic trace instead of a file: the same seed gives the same trace [default: 1]
     #[arg(long, value_name = "SEED", conflicts_with = "trace")]
-    pub synthetic: Option<u64>,
+    pub(crate) synthetic: Option<u64>,
     /// User of the trace, where it has several
     #[arg(long, value_name = "NAME", requires = "trace")]
-    pub user: Option<String>,
+    pub(crate) user: Option<String>,
     /// Where in the user's trace the day begins
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = from)]
-    pub from: Duration,
+    pub(crate) from: Duration,
     /// How much time of the trace is taken [default: all that follows]
     #[arg(long, value_name = "TIME", value_parser = duration::between(SECOND, YEAR))]
-    pub span: Option<Duration>,
+    pub(crate) span: Option<Duration>,
     /// At most so many switches are replayed
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(2..=100_000))]
-    pub switches: u32,
+    pub(crate) switches: u32,
     /// Apps of the trace with the phone's app that stands for each; the others are mapped by rank
     #[arg(long, value_name = "APP=PHONEAPP", value_delimiter = ',', value_parser = pair)]
-    pub map: Vec<(String, String)>,
+    pub(crate) map: Vec<(String, String)>,
     /// By what the time in front is divided
     #[arg(long, value_name = "FACTOR", default_value = "20", value_parser = speed)]
-    pub speed: f64,
+    pub(crate) speed: f64,
     /// Least time in front in the replay: pages are written out meanwhile, as in a longer time
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration::between(DWELL_LEAST, DWELL_MOST))]
-    pub dwell_min: Duration,
+    pub(crate) dwell_min: Duration,
     /// Longest time in front in the replay
     #[arg(long, value_name = "TIME", default_value = "4s", value_parser = duration::between(DWELL_LEAST, DWELL_MOST))]
-    pub dwell_max: Duration,
+    pub(crate) dwell_max: Duration,
     /// Policies to compare, the baseline first, or all
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "default,zram", value_parser = policy)]
-    pub policies: Vec<String>,
+    pub(crate) policies: Vec<String>,
     /// Memory of the phone.
     #[command(flatten)]
-    pub memory: Memory,
+    pub(crate) memory: Memory,
     /// What all of them take.
     #[command(flatten)]
-    pub every: Every,
+    pub(crate) every: Every,
 }
 
 /// A duration that may be none.

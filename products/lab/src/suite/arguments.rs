@@ -1,20 +1,15 @@
 //! Arguments of `brisk suite`, and what the proof takes as well.
 
-mod cures;
-mod day;
-
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Subcommand, ValueEnum};
 
-use super::launch::Watching;
-use super::variant;
-use crate::output::Outputs;
-use crate::{duration, size};
-
-pub use cures::CuresArgs;
-pub use day::DayArgs;
+use super::{cures::arguments::CuresArgs, day::arguments::DayArgs};
+use crate::lab::phone::arguments::variant;
+use crate::launch::arguments::Watching;
+use brisk_command::output::Outputs;
+use brisk_command::{duration, size};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -38,15 +33,15 @@ const SQLITE_MOST: Duration = Duration::from_secs(3_600);
 /// Arguments of `brisk suite`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP, arg_required_else_help = true)]
-pub struct Args {
+pub(crate) struct Args {
     /// The subcommand.
     #[command(subcommand)]
-    pub command: Command,
+    pub(crate) command: Command,
 }
 
 /// The subcommands.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Launch apps cold and warm, idle and concurrent with a background writer, interleaved
     Run(RunArgs),
     /// Launch apps without storage costs: caches, databases or all data in memory, no syncs, no journal
@@ -62,90 +57,90 @@ pub enum Command {
 
 /// How the apps are launched.
 #[derive(Debug, clap::Args)]
-pub struct Launches {
+pub(crate) struct Launches {
     /// What all of them take.
     #[command(flatten)]
-    pub every: Every,
+    pub(crate) every: Every,
     /// Cold launches only
     #[arg(long, conflicts_with = "warm")]
-    pub cold: bool,
+    pub(crate) cold: bool,
     /// Warm launches only
     #[arg(long)]
-    pub warm: bool,
+    pub(crate) warm: bool,
     /// Leave the machine's other caches alone: folders and inodes of the phone then stay in memory for cold launches
     #[arg(long)]
-    pub keep_caches: bool,
+    pub(crate) keep_caches: bool,
 }
 
 /// Arguments of the subcommand `run`.
 #[derive(Debug, clap::Args)]
-pub struct RunArgs {
+pub(crate) struct RunArgs {
     /// How the apps are launched.
     #[command(flatten)]
-    pub launches: Launches,
+    pub(crate) launches: Launches,
     /// Conditions to compare, the base first
     #[arg(long, value_enum, value_name = "NAMES", value_delimiter = ',', default_value = "idle,writers")]
-    pub conditions: Vec<ConditionName>,
+    pub(crate) conditions: Vec<ConditionName>,
     /// The background writer.
     #[command(flatten)]
-    pub writing: Writing,
+    pub(crate) writing: Writing,
 }
 
 /// Arguments of `brisk suite whatif`.
 #[derive(Debug, clap::Args)]
-pub struct WhatIfArgs {
+pub(crate) struct WhatIfArgs {
     /// How the apps are launched.
     #[command(flatten)]
-    pub launches: Launches,
+    pub(crate) launches: Launches,
     /// Variants in addition to the baseline [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = variant)]
-    pub variants: Vec<String>,
+    pub(crate) variants: Vec<String>,
     /// Time for each kind of SQLite transaction
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = duration::between(SQLITE_LEAST, SQLITE_MOST))]
-    pub sqlite: Duration,
+    pub(crate) sqlite: Duration,
 }
 
 /// Arguments of `brisk suite relaunch`.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("timeout", |arg| arg.default_value("40s").help("Give up on a return after this time, which it then counts with")))]
 #[command(mut_arg("runs", |arg| arg.help("Returns to each app: 3 or more give sums with intervals [default: 3]")))]
-pub struct RelaunchArgs {
+pub(crate) struct RelaunchArgs {
     /// What all of them take.
     #[command(flatten)]
-    pub every: Every,
+    pub(crate) every: Every,
     /// Policies to compare, the baseline first, or all
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "default,zram,none", value_parser = policy)]
-    pub policies: Vec<String>,
+    pub(crate) policies: Vec<String>,
     /// How short memory is
     #[arg(long, value_enum, value_name = "NAMES", value_delimiter = ',', default_value = "tight,full")]
-    pub regimes: Vec<RegimeName>,
+    pub(crate) regimes: Vec<RegimeName>,
     /// Memory for all that runs in the phone when memory is tight [default: what the heaps of the apps take together]
     #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub tight_memory: Option<u64>,
+    pub(crate) tight_memory: Option<u64>,
     /// Apps that are measured and left out of sums, such as those that are much larger than the others
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub apart: Vec<String>,
+    pub(crate) apart: Vec<String>,
     /// Record what is swapped meanwhile, with the returns as launches, for `brisk swap`; for policies of one swap area alone
     #[arg(long, value_name = "FILE")]
-    pub swap_trace: Option<PathBuf>,
+    pub(crate) swap_trace: Option<PathBuf>,
     /// Memory of the phone.
     #[command(flatten)]
-    pub memory: Memory,
+    pub(crate) memory: Memory,
 }
 
 /// Memory of a phone for suites.
 #[derive(Debug, clap::Args)]
-pub struct Memory {
+pub(crate) struct Memory {
     /// Memory for all that runs in the phone
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "600MiB")]
-    pub memory: u64,
+    pub(crate) memory: u64,
     /// Size of each swap area [default: twice the memory]
     #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub swap_size: Option<u64>,
+    pub(crate) swap_size: Option<u64>,
 }
 
 /// Names of the policies, as results have them.
-pub const POLICIES: [&str; 17] = [
+pub(crate) const POLICIES: [&str; 17] = [
     "default",
     "unfrozen",
     "page-cluster-0",
@@ -166,7 +161,7 @@ pub const POLICIES: [&str; 17] = [
 ];
 
 /// Reads the name of a policy.
-fn policy(text: &str) -> Result<String, String> {
+pub(crate) fn policy(text: &str) -> Result<String, String> {
     let found = text == "all" || POLICIES.contains(&text);
     found
         .then(|| text.to_owned())
@@ -175,7 +170,7 @@ fn policy(text: &str) -> Result<String, String> {
 
 /// How short memory is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum RegimeName {
+pub(crate) enum RegimeName {
     /// Apps are used in turn, and memory is as much as their heaps take together, unless --tight-memory says otherwise
     Tight,
     /// A memory-hungry app is in front, and the apps in the background were evicted
@@ -184,7 +179,7 @@ pub enum RegimeName {
 
 /// The load during the launches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ConditionName {
+pub(crate) enum ConditionName {
     /// Nothing else happens
     Idle,
     /// Apps are installed and accounts synced meanwhile
@@ -193,37 +188,37 @@ pub enum ConditionName {
 
 /// What all of them take.
 #[derive(Debug, clap::Args)]
-pub struct Every {
+pub(crate) struct Every {
     /// Flash to emulate: a name from `brisk lab presets`, or a TOML file
     #[arg(long, value_name = "NAME|FILE", default_value = "galaxy-s5-emmc")]
-    pub preset: String,
+    pub(crate) preset: String,
     /// Size of the flash; the data is kept in memory
     #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = size)]
-    pub size: u64,
+    pub(crate) size: u64,
     /// I/O scheduler that the phone comes with [default: mq-deadline where the kernel has it, as on phones]
     #[arg(long, value_name = "NAME")]
-    pub scheduler: Option<String>,
+    pub(crate) scheduler: Option<String>,
     /// Apps by name, or all
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub apps: Vec<String>,
+    pub(crate) apps: Vec<String>,
     /// Launches of each kind: 6 or more give intervals of 95 % [default: 3, or 6 of apps that were named]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_000))]
-    pub runs: Option<u16>,
+    pub(crate) runs: Option<u16>,
     /// Where images of phones are kept [default: $BRISK_CACHE_DIR, or /var/cache/brisk]
     #[arg(long, value_name = "DIR")]
-    pub cache_dir: Option<PathBuf>,
+    pub(crate) cache_dir: Option<PathBuf>,
     /// How the app is watched.
     #[command(flatten)]
-    pub watching: Watching,
+    pub(crate) watching: Watching,
     /// Where the results go.
     #[command(flatten)]
-    pub outputs: Outputs,
+    pub(crate) outputs: Outputs,
 }
 
 /// What those take that have a writer in the background.
 #[derive(Debug, clap::Args)]
-pub struct Writing {
+pub(crate) struct Writing {
     /// Bytes per second of the background writer, as app installs and sync of accounts write
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "6MB")]
-    pub writer_rate: u64,
+    pub(crate) writer_rate: u64,
 }

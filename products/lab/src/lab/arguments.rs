@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use clap::{Subcommand, ValueEnum};
 
-use super::phone;
-use crate::json::Json;
-use crate::{duration, size};
+use super::phone::arguments as phone;
+use brisk_command::json::Json;
+use brisk_command::{duration, size};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -25,18 +25,18 @@ A DEVICE is named by its block device (/dev/loop3, or ublkb0 where the kernel ha
 /// Arguments of `brisk lab`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP, arg_required_else_help = true)]
-pub struct Args {
+pub(crate) struct Args {
     /// Where the lab keeps its state [default: $BRISK_RUN_DIR, or /run/brisk]
     #[arg(long, value_name = "DIR", global = true)]
-    pub run_dir: Option<PathBuf>,
+    pub(crate) run_dir: Option<PathBuf>,
     /// The subcommand.
     #[command(subcommand)]
-    pub command: Command,
+    pub(crate) command: Command,
 }
 
 /// The subcommands.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Make a device and print its path
     Up(Up),
     /// Show the devices
@@ -72,106 +72,106 @@ pub enum Command {
 
 /// Arguments of the subcommand `up`.
 #[derive(Debug, clap::Args)]
-pub struct Up {
+pub(crate) struct Up {
     /// What to emulate: a name from `brisk lab presets`, or a TOML file
     #[arg(long, value_name = "NAME|FILE")]
-    pub preset: String,
+    pub(crate) preset: String,
     /// Size, such as 512M or 4G; the data is kept in memory as it is written
     #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub size: u64,
+    pub(crate) size: u64,
     /// Seed of what a power cut loses
     #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
+    pub(crate) seed: u64,
     /// Whether the device takes the model's time, or none
     #[arg(long, value_name = "on|off", default_value = "on")]
-    pub time: Switch,
+    pub(crate) time: Switch,
     /// Change a parameter of the preset
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
-    pub set: Vec<(String, String)>,
+    pub(crate) set: Vec<(String, String)>,
     /// I/O scheduler [default: mq-deadline where the kernel has it, as on phones]
     #[arg(long, value_name = "NAME")]
-    pub scheduler: Option<String>,
+    pub(crate) scheduler: Option<String>,
     /// How the device reaches the kernel's block layer
     #[arg(long, value_enum, default_value_t = BackendName::Auto)]
-    pub backend: BackendName,
+    pub(crate) backend: BackendName,
     /// As a document.
     #[command(flatten)]
-    pub json: Json,
+    pub(crate) json: Json,
 }
 
 /// Arguments of `brisk lab ctl`.
 #[derive(Debug, clap::Args)]
-pub struct Ctl {
+pub(crate) struct Ctl {
     /// The device
-    pub device: String,
+    pub(crate) device: String,
     /// Change a parameter of the model, its state stays
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
-    pub set: Vec<(String, String)>,
+    pub(crate) set: Vec<(String, String)>,
     /// Let the device take the model's time, or none (to fill it without waiting)
     #[arg(long, value_name = "on|off")]
-    pub time: Option<Switch>,
+    pub(crate) time: Option<Switch>,
     /// Reset all counters and the judgement of fidelity
     #[arg(long)]
-    pub reset_counters: bool,
+    pub(crate) reset_counters: bool,
     /// As a document.
     #[command(flatten)]
-    pub json: Json,
+    pub(crate) json: Json,
 }
 
 /// Arguments of `brisk lab fault`.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("what").required(true))]
-pub struct FaultArgs {
+pub(crate) struct FaultArgs {
     /// The device
-    pub device: String,
+    pub(crate) device: String,
     /// Cut the power: all requests fail, and what was not flushed is lost in part
     #[arg(long, group = "what")]
-    pub power_cut: bool,
+    pub(crate) power_cut: bool,
     /// Seed of what the power cut loses [default: the device's]
     #[arg(long, value_name = "N", conflicts_with_all = ["power_on", "read_error", "timeout", "clear"])]
-    pub seed: Option<u64>,
+    pub(crate) seed: Option<u64>,
     /// End the power cut
     #[arg(long, group = "what")]
-    pub power_on: bool,
+    pub(crate) power_on: bool,
     /// Fail reads of a range, such as 1M+64k
     #[arg(long, value_name = "OFFSET+LENGTH", group = "what", value_parser = range)]
-    pub read_error: Option<(u64, u64)>,
+    pub(crate) read_error: Option<(u64, u64)>,
     /// Let requests to a range hang, and then fail as timed out
     #[arg(long = "hang", alias = "timeout", value_name = "OFFSET+LENGTH", group = "what", value_parser = range)]
-    pub timeout: Option<(u64, u64)>,
+    pub(crate) timeout: Option<(u64, u64)>,
     /// Time for which they hang [default: until --clear]
     #[arg(long = "for", value_name = "TIME", value_parser = duration::parse)]
     #[arg(conflicts_with_all = ["power_on", "power_cut", "read_error", "clear"])]
-    pub hang: Option<Duration>,
+    pub(crate) hang: Option<Duration>,
     /// End read errors and time-outs
     #[arg(long, group = "what")]
-    pub clear: bool,
+    pub(crate) clear: bool,
 }
 
 /// Arguments of the subcommand `down`.
 #[derive(Debug, clap::Args)]
-pub struct Down {
+pub(crate) struct Down {
     /// The devices
     #[arg(required_unless_present = "all", conflicts_with = "all")]
-    pub devices: Vec<String>,
+    pub(crate) devices: Vec<String>,
     /// All devices of this lab, and leftovers of dead servers
     #[arg(long)]
-    pub all: bool,
+    pub(crate) all: bool,
     /// Also when in use: unmount its file systems lazily, switch off swap on it
     #[arg(long)]
-    pub force: bool,
+    pub(crate) force: bool,
 }
 
 /// On or off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Switch {
+pub(crate) enum Switch {
     On,
     Off,
 }
 
 /// How a device reaches the kernel's block layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum BackendName {
+pub(crate) enum BackendName {
     /// ublk where the kernel has it, else FUSE
     Auto,
     /// A FUSE file under a loop device: any kernel since 5.8

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::suite::{Every, Writing};
+use crate::suite::arguments::{Every, Writing};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -20,27 +20,27 @@ stopped by Ctrl-C.";
 /// Arguments of `brisk prove`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
-pub struct Args {
+pub(crate) struct Args {
     /// What all of them take.
     #[command(flatten)]
-    pub every: Every,
+    pub(crate) every: Every,
     /// The background writer.
     #[command(flatten)]
-    pub writing: Writing,
+    pub(crate) writing: Writing,
     /// Leave out the mixed load of readers and writers, their throughput and energy
     #[arg(long)]
-    pub no_storage: bool,
+    pub(crate) no_storage: bool,
     /// Configuration of the daemon [default: its defaults]; which devices it manages and where it records is set here
     #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
+    pub(crate) config: Option<PathBuf>,
     /// Engines at work, first before last: with several, each is measured alone as well [default: those of the configuration, together]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub engines: Vec<String>,
+    pub(crate) engines: Vec<String>,
     /// Profiles of devices for the daemon (see `brisk study frontier --save` and `brisk profile`); an empty
     /// directory stands for a device without measurements
     #[arg(long, value_name = "DIR", default_value = brisk_profile::store::PROFILES)]
-    pub profiles: PathBuf,
+    pub(crate) profiles: PathBuf,
     /// The daemon [default: briskd in the directory of this program, or in PATH]
     #[arg(long, value_name = "FILE")]
-    pub briskd: Option<PathBuf>,
+    pub(crate) briskd: Option<PathBuf>,
 }

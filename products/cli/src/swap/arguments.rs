@@ -1,10 +1,14 @@
-//! Arguments of `brisk swap setup`, `start` and `undo`, which the program `brisk` runs itself: a device has no
-//! laboratory.
+//! Arguments of `brisk swap`, as far as this program runs it: a device has no laboratory.
 
 use std::path::PathBuf;
 
-use crate::json::Json;
-use crate::size;
+use brisk_command::json::Json;
+use brisk_command::size;
+
+const EXAMPLES: &str = "\
+Examples:
+  brisk swap setup --dry-run                          # a swap area on flash, and zram before it, for this machine
+  brisk swap record --duration 60s --output day.swap  # what the phone that is up swaps (brisk lab phone up --memory 600M)";
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -24,44 +28,63 @@ area on flash, and 'brisk swap start' for both. Where /etc cannot be written, as
 areas are on until the next restart, and 'brisk swap start' switches them on again. Give a partition by a name that stays, such as one \
 below /dev/disk/by-id; it is known by its UUID. Exit codes: 0 done, 1 declined, 2 not possible: what was made is removed, or named.";
 
+/// Arguments of `brisk swap`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, arg_required_else_help = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Command {
+    /// Make a swap area on flash, and compressed memory before it, which stay after a restart
+    Setup(Setup),
+    /// Switch on what setup made, as the unit does after a restart
+    Start(Start),
+    /// Switch off and remove what setup made
+    Undo(Undo),
+}
+
 /// Arguments of `brisk swap setup`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
-pub struct Setup {
+pub(super) struct Setup {
     /// New file for the area, or a partition [default: /swapfile; /var/swapfile or /home/swapfile where the root takes
     /// none]
     #[arg(value_name = "FILE|PARTITION")]
-    pub path: Option<PathBuf>,
+    pub(super) path: Option<PathBuf>,
     /// Size of the file [default: by memory and free space, see below]
     #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub size: Option<u64>,
+    pub(super) size: Option<u64>,
     /// Compressed memory before it; 0 is none [default: by memory, see below]
     #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub zram: Option<u64>,
+    pub(super) zram: Option<u64>,
     /// Allow that the content of the partition is lost
     #[arg(long)]
-    pub destroy_data: bool,
+    pub(super) destroy_data: bool,
     /// Make it for the next restart, and leave it switched off until then
     #[arg(long)]
-    pub later: bool,
+    pub(super) later: bool,
     /// Agree without being asked
     #[arg(long)]
-    pub yes: bool,
+    pub(super) yes: bool,
     /// Check and say what would be made, and make nothing
     #[arg(long)]
-    pub dry_run: bool,
+    pub(super) dry_run: bool,
     /// What was made, for programs.
     #[command(flatten)]
-    pub json: Json,
+    pub(super) json: Json,
 }
 
 /// Arguments of `brisk swap start`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "The unit brisk-swap.service calls it. Exit codes: 0 all areas are on, 2 one of them is not.")]
-pub struct Start {
+pub(super) struct Start {
     /// What is on, for programs.
     #[command(flatten)]
-    pub json: Json,
+    pub(super) json: Json,
 }
 
 /// Arguments of `brisk swap undo`.
@@ -69,8 +92,8 @@ pub struct Start {
 #[command(after_help = "\
 What is in the areas is read back into memory first, which takes a while. What cannot be removed is named, with the way to remove it by \
 hand, and the rest is removed; a second undo goes on with it. Exit codes: 0 removed, 2 not possible, or something is left.")]
-pub struct Undo {
+pub(super) struct Undo {
     /// What was removed, for programs.
     #[command(flatten)]
-    pub json: Json,
+    pub(super) json: Json,
 }

@@ -1,28 +1,31 @@
-//! Completions: the shell asks brisk itself, so they know the apps, presets and devices of this machine.
+//! Completions: the shell asks the program itself, so they know the apps, presets and devices of this machine.
 //!
-//! What is installed for a shell are a few lines that call brisk with [`VARIABLE`] set (clap_complete). The candidates of an option
-//! follow from its name ([`source`]); values that are no files offer none. Hidden commands and options are never offered: the
-//! tree that is completed is built without them. Names that the laboratory knows come from `brisk-lab`, where it is installed.
+//! What is installed for a shell are a few lines that call brisk with [`VARIABLE`] set (clap_complete); where the words
+//! are those of another program (see [`crate::lab`]), brisk becomes it. The candidates of an option follow from its name
+//! ([`Sources`]); values that are no files offer none. Hidden commands and options are never offered: the tree that is
+//! completed is built without them.
 
 use std::ffi::OsStr;
-use std::process::{Command as Process, Stdio};
 
 use clap::{Arg, Command, ValueHint};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _};
 use clap_complete::env::{Bash, CompleteEnv, Elvish, EnvCompleter, Fish, Powershell, Zsh};
 
 /// Set by the shell when it asks for completions.
-const VARIABLE: &str = "BRISK_COMPLETE";
+pub const VARIABLE: &str = "BRISK_COMPLETE";
 
-/// Answers the shell and ends the process, where this is what brisk was started for.
-pub(crate) fn answer(command: fn() -> Command) {
+/// Answers the shell and ends the process, where this is what it was started for.
+pub fn answer(command: fn() -> Command, sources: Sources) {
     if std::env::var_os(VARIABLE).is_some() {
-        CompleteEnv::with_factory(move || visible(&command(), "")).var(VARIABLE).bin("brisk").complete();
+        CompleteEnv::with_factory(move || visible(&command(), "", sources)).var(VARIABLE).bin("brisk").complete();
     }
 }
 
 /// The lines that a shell reads at its start.
-pub(crate) fn registration(shell: clap_complete::Shell) -> std::io::Result<Vec<u8>> {
+///
+/// # Errors
+/// When they cannot be written.
+pub fn registration(shell: clap_complete::Shell) -> std::io::Result<Vec<u8>> {
     let completer: &dyn EnvCompleter = match shell {
         clap_complete::Shell::Bash => &Bash,
         clap_complete::Shell::Elvish => &Elvish,
@@ -36,28 +39,29 @@ pub(crate) fn registration(shell: clap_complete::Shell) -> std::io::Result<Vec<u
 }
 
 /// A command with its visible options and subcommands, and the candidates of their values. `path` are the words before it.
-fn visible(command: &Command, path: &str) -> Command {
-    let path = format!("{path} {}", command.get_name()).trim_start().to_owned();
+fn visible(command: &Command, path: &str, sources: Sources) -> Command {
+    let name = command.get_bin_name().filter(|_| path.is_empty()).unwrap_or_else(|| command.get_name());
+    let path = format!("{path} {name}").trim_start().to_owned();
     // Names live as long as the process, which ends when it has answered.
     let kept = |name: &str| -> &'static str { name.to_owned().leak() };
-    let mut shown = Command::new(kept(command.get_name()))
+    let mut shown = Command::new(kept(name))
         .visible_aliases(command.get_visible_aliases().map(kept).collect::<Vec<_>>())
-        .version(brisk_command::VERSION)
+        .version(crate::VERSION)
         .propagate_version(true)
         .disable_help_subcommand(true);
     if let Some(about) = command.get_about() {
         shown = shown.about(about.clone());
     }
     for argument in command.get_arguments().filter(|argument| !argument.is_hide_set()) {
-        shown = shown.arg(with_candidates(argument.clone(), &path));
+        shown = shown.arg(with_candidates(argument.clone(), &path, sources));
     }
     for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
-        shown = shown.subcommand(visible(subcommand, &path));
+        shown = shown.subcommand(visible(subcommand, &path, sources));
     }
     shown
 }
 
-fn with_candidates(argument: Arg, path: &str) -> Arg {
+fn with_candidates(argument: Arg, path: &str, sources: Sources) -> Arg {
     let takes_value = argument.get_action().takes_values();
     if !takes_value || !argument.get_possible_values().is_empty() {
         return argument;
@@ -65,7 +69,7 @@ fn with_candidates(argument: Arg, path: &str) -> Arg {
     let name = argument.get_long().unwrap_or_else(|| argument.get_id().as_str()).to_owned();
     let values: Vec<String> =
         argument.get_value_names().unwrap_or_default().iter().map(|name| name.to_string()).collect();
-    if let Some(source) = source(path, &name) {
+    if let Some(source) = sources(path, &name) {
         let or_files = values.iter().any(|value| value.contains("FILE"));
         return argument.add(ArgValueCompleter::new(move |typed: &OsStr| offered(source, typed, or_files)));
     }
@@ -76,21 +80,20 @@ fn with_candidates(argument: Arg, path: &str) -> Arg {
     }
 }
 
-/// Gives the names that a value may have.
-type Source = fn() -> Vec<String>;
+/// Returns the names that a value may have.
+pub type Source = fn() -> Vec<String>;
 
-/// Where the values of an option come from, by its name.
-fn source(path: &str, option: &str) -> Option<Source> {
-    Some(match (path, option) {
-        ("brisk suite cures", "apps") => || names(&["facebook", "webbench"]),
-        (_, "preset" | "presets" | "cut-preset") => presets,
-        (_, "apps") | ("brisk launch" | "brisk latency", "app") => apps,
-        (_, "engines") => || names(brisk_daemon::engines::NAMES),
-        (_, "scheduler" | "schedulers") => schedulers,
-        ("brisk suite relaunch" | "brisk suite day", "policies") => policies,
-        (_, "device") => devices,
-        _ => return None,
-    })
+/// Where the values of an option come from, by the words of its command and its name.
+pub type Sources = fn(path: &str, option: &str) -> Option<Source>;
+
+/// What every program knows.
+#[must_use]
+pub fn of_machine(_: &str, option: &str) -> Option<Source> {
+    match option {
+        "scheduler" | "schedulers" => Some(schedulers),
+        "device" => Some(devices),
+        _ => None,
+    }
 }
 
 /// Those names that begin as typed; files where a path is typed and the option takes one.
@@ -103,34 +106,6 @@ fn offered(source: Source, typed: &OsStr, or_files: bool) -> Vec<CompletionCandi
     found.sort_unstable();
     found.dedup();
     found.into_iter().map(CompletionCandidate::new).collect()
-}
-
-fn names(names: &[&str]) -> Vec<String> {
-    names.iter().map(|name| (*name).to_owned()).collect()
-}
-
-fn policies() -> Vec<String> {
-    brisk_command::lab::suite::POLICIES.iter().copied().chain(["all"]).map(str::to_owned).collect()
-}
-
-fn presets() -> Vec<String> {
-    of_lab(&["lab", "presets"], "presets", "name")
-}
-
-fn apps() -> Vec<String> {
-    let mut apps = of_lab(&["lab", "phone", "apps"], "apps", "name");
-    apps.extend((!apps.is_empty()).then(|| "all".to_owned()));
-    apps
-}
-
-/// A field of each entry of a list that the laboratory prints; nothing where it is not installed.
-fn of_lab(command: &[&str], list: &str, field: &str) -> Vec<String> {
-    let Some(program) = crate::lab::program() else { return Vec::new() };
-    let run = Process::new(program).args(command).arg("--json").stdin(Stdio::null()).stderr(Stdio::null()).output();
-    let Some(output) = run.ok().filter(|output| output.status.success()) else { return Vec::new() };
-    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-    let entries = document[list].as_array().map(Vec::as_slice).unwrap_or_default();
-    entries.iter().filter_map(|entry| entry[field].as_str()).map(str::to_owned).collect()
 }
 
 /// Names of block devices.

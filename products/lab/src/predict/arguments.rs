@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Subcommand, ValueEnum};
 
-use crate::output::Outputs;
+use brisk_command::output::Outputs;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -21,15 +21,15 @@ visit in several lines need --join. Exit codes: 0 done, 2 not possible, 130 stop
 /// Arguments of `brisk predict`.
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
-pub struct Args {
+pub(crate) struct Args {
     /// The subcommand.
     #[command(subcommand)]
-    pub command: Command,
+    pub(crate) command: Command,
 }
 
 /// The subcommands.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Score the predictor of next apps on a usage trace: hits, calibration, time of an update, size of what is stored
     Eval(Eval),
 }
@@ -37,14 +37,14 @@ pub enum Command {
 /// Arguments of `brisk predict eval`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
-pub struct Eval {
+pub(crate) struct Eval {
     /// The usage trace
     #[arg(value_name = "TRACE")]
-    pub trace: PathBuf,
+    pub(crate) trace: PathBuf,
     /// Context events: a table (CSV or tabs, also as .gz; - is standard input) of user_id, timestamp (s), event,
     /// detail; unlocks and notifications are used
     #[arg(long, value_name = "FILE")]
-    pub context: Option<PathBuf>,
+    pub(crate) context: Option<PathBuf>,
     /// Predictors to score
     #[arg(
         long,
@@ -53,10 +53,10 @@ pub struct Eval {
         value_delimiter = ',',
         default_value = "adaptive,paper,lru,frequency"
     )]
-    pub mode: Vec<PredictorName>,
+    pub(crate) mode: Vec<PredictorName>,
     /// User of the trace to take; may be repeated [default: all]
     #[arg(long, value_name = "NAME")]
-    pub user: Vec<String>,
+    pub(crate) user: Vec<String>,
     /// Local time less UTC, of a user or of all others; a user without one is taken to live by UTC
     #[arg(
         long,
@@ -65,18 +65,18 @@ pub struct Eval {
         allow_hyphen_values = true,
         value_parser = offset
     )]
-    pub utc_offset: Vec<(Option<String>, i32)>,
+    pub(crate) utc_offset: Vec<(Option<String>, i32)>,
     /// Users whose lines of one app are joined where they follow each other within 30 s: of logs that have one visit in several lines
     #[arg(long, value_name = "USERS", value_delimiter = ',')]
-    pub join: Vec<String>,
+    pub(crate) join: Vec<String>,
     /// Where the results go.
     #[command(flatten)]
-    pub outputs: Outputs,
+    pub(crate) outputs: Outputs,
 }
 
 /// What is scored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum PredictorName {
+pub(crate) enum PredictorName {
     /// A mixture of experts whose weights are learned from each launch, as the daemon uses it
     Adaptive,
     /// Prediction by partial matching, as published

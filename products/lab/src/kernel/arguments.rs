@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::duration;
-use crate::json::Json;
-use crate::output::Outputs;
+use brisk_command::duration;
+use brisk_command::json::Json;
+use brisk_command::output::Outputs;
 
 /// Lengths of loads in the first part of a search.
-pub const SEARCH_SCALE: f64 = 0.25;
+pub(crate) const SEARCH_SCALE: f64 = 0.25;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -29,18 +29,18 @@ Exit codes: 0 measured or passed, 1 a test failed, 2 not possible or refused, 13
 /// Arguments of `brisk kernel`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
-pub struct Args {
+pub(crate) struct Args {
     /// Source tree of brisk [default: the one that this directory is in]
     #[arg(long, value_name = "DIR", global = true)]
-    pub source: Option<PathBuf>,
+    pub(crate) source: Option<PathBuf>,
     /// The subcommand.
     #[command(subcommand)]
-    pub what: What,
+    pub(crate) what: What,
 }
 
 /// The subcommands.
 #[derive(Debug, clap::Subcommand)]
-pub enum What {
+pub(crate) enum What {
     /// List the scenarios
     List(Json),
     /// Run one scheduler with one setting
@@ -57,148 +57,148 @@ pub enum What {
 
 /// What all that measure in guests take.
 #[derive(Debug, clap::Args)]
-pub struct Guests {
+pub(crate) struct Guests {
     /// Series of the guest's kernel
     #[arg(long, value_name = "SERIES", default_value = "6.12")]
-    pub kernel: String,
+    pub(crate) kernel: String,
     /// Time that one boot may take on this machine [default: a minute for each second of the guest, and 15 minutes]
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
-    pub time_limit: Option<Duration>,
+    pub(crate) time_limit: Option<Duration>,
     /// Virtual machines at the same time; their number does not change the figures [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
-    pub jobs: Option<u16>,
+    pub(crate) jobs: Option<u16>,
     /// Measure again cases that an earlier run with the same kernel, modules and load measured
     #[arg(long)]
-    pub again: bool,
+    pub(crate) again: bool,
     /// Where the results go.
     #[command(flatten)]
-    pub outputs: Outputs,
+    pub(crate) outputs: Outputs,
 }
 
 /// What all that measure take.
 #[derive(Debug, clap::Args)]
-pub struct Common {
+pub(crate) struct Common {
     /// Repetitions of each load, each with another seed
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
-    pub seeds: u16,
+    pub(crate) seeds: u16,
     /// The first seed
     #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u32,
+    pub(crate) seed: u32,
     /// Lengths of loads over those in the scenario
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = factor)]
-    pub scale: f64,
+    pub(crate) scale: f64,
     /// The guests, and where the results go.
     #[command(flatten)]
-    pub guests: Guests,
+    pub(crate) guests: Guests,
 }
 
 /// Arguments of the subcommand `run`.
 #[derive(Debug, clap::Args)]
-pub struct RunArgs {
+pub(crate) struct RunArgs {
     /// Scenarios by name, or files
     #[arg(required = true, value_name = "SCENARIO")]
-    pub scenarios: Vec<String>,
+    pub(crate) scenarios: Vec<String>,
     /// The scheduler
     #[arg(long, value_name = "NAME", default_value = "mq-deadline")]
-    pub scheduler: String,
+    pub(crate) scheduler: String,
     /// A setting of the queue or a tunable of the scheduler; can be given again
     #[arg(long, value_name = "KEY=VALUE")]
-    pub set: Vec<String>,
+    pub(crate) set: Vec<String>,
     /// What all that measure take.
     #[command(flatten)]
-    pub common: Common,
+    pub(crate) common: Common,
 }
 
 /// Arguments of `brisk kernel compare`.
 #[derive(Debug, clap::Args)]
-pub struct CompareArgs {
+pub(crate) struct CompareArgs {
     /// Scenarios by name, or files; all: every one
     #[arg(required = true, value_name = "SCENARIO")]
-    pub scenarios: Vec<String>,
+    pub(crate) scenarios: Vec<String>,
     /// Schedulers [default: all of kernel/schedulers.toml that the kernel has]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
-    pub schedulers: Vec<String>,
+    pub(crate) schedulers: Vec<String>,
     /// Also search the best settings of each scheduler, and measure those
     #[arg(long)]
-    pub tuned: bool,
+    pub(crate) tuned: bool,
     /// Search again although an earlier --save kept the best settings
     #[arg(long, requires = "tuned")]
-    pub search: bool,
+    pub(crate) search: bool,
     /// Settings that the search tries of each scheduler; the best three meet again in loads of full length
     #[arg(long, value_name = "N", default_value_t = 24, requires = "tuned", value_parser = clap::value_parser!(u16).range(1..=1000))]
-    pub search_budget: u16,
+    pub(crate) search_budget: u16,
     /// Lengths of loads when they are tried first, over those in the comparison
     #[arg(long, value_name = "FACTOR", default_value_t = SEARCH_SCALE, value_parser = factor, requires = "tuned")]
-    pub search_scale: f64,
+    pub(crate) search_scale: f64,
     /// Write throughput that tuned settings have to leave, in percent of the best default [default: the scenario's, 90]
     #[arg(long, value_name = "PERCENT", requires = "tuned")]
-    pub min_writes: Option<f64>,
+    pub(crate) min_writes: Option<f64>,
     /// Keep the best settings for later runs with --tuned
     #[arg(long, requires = "tuned")]
-    pub save: bool,
+    pub(crate) save: bool,
     /// What all that measure take.
     #[command(flatten)]
-    pub common: Common,
+    pub(crate) common: Common,
 }
 
 /// Arguments of `brisk kernel bench`.
 #[derive(Debug, clap::Args)]
-pub struct BenchArgs {
+pub(crate) struct BenchArgs {
     /// Parts of kernel/bench.toml by the names of their scenarios [default: the short ones]
     #[arg(value_name = "PART")]
-    pub parts: Vec<String>,
+    pub(crate) parts: Vec<String>,
     /// All parts, which takes hours; a run that was stopped continues
     #[arg(long, conflicts_with = "parts")]
-    pub all: bool,
+    pub(crate) all: bool,
     /// Only the settings that schedulers come with
     #[arg(long, alias = "defaults")]
-    pub untuned: bool,
+    pub(crate) untuned: bool,
     /// Search again although an earlier run kept the best settings
     #[arg(long, conflicts_with = "untuned")]
-    pub search: bool,
+    pub(crate) search: bool,
     /// What all that measure take.
     #[command(flatten)]
-    pub common: Common,
+    pub(crate) common: Common,
 }
 
 /// Arguments of `brisk kernel hunt`.
 #[derive(Debug, clap::Args)]
-pub struct HuntArgs {
+pub(crate) struct HuntArgs {
     /// The scheduler that the hunt is about; it is held against the stock ones, all with their defaults
     #[arg(long, value_name = "NAME", default_value = "smartio")]
-    pub scheduler: String,
+    pub(crate) scheduler: String,
     /// Loads to draw at random
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub loads: u32,
+    pub(crate) loads: u32,
     /// Loads that the search makes by changing the worst ones [default: a third of the drawn ones]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=10_000))]
-    pub changed: Option<u32>,
+    pub(crate) changed: Option<u32>,
     /// Draw and search in turns for this long instead of a number of loads; shrinking comes after it
     #[arg(long = "for", value_name = "TIME", value_parser = duration::parse, conflicts_with_all = ["loads", "changed"])]
-    pub duration: Option<Duration>,
+    pub(crate) duration: Option<Duration>,
     /// Worst cases to shrink, each of another bound
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(0..=8))]
-    pub shrink: u16,
+    pub(crate) shrink: u16,
     /// Shrink worst cases of these bounds only: dominated, read-mean, read-p99, commit-p99, sync-write, reads-only, writes-only,
     /// discards [default: those missed by most]
     #[arg(long, value_name = "BOUND,...", value_delimiter = ',')]
-    pub bound: Vec<String>,
+    pub(crate) bound: Vec<String>,
     /// Draw loads on these kinds of devices only: virtual is a device made of dies [default: all]
     #[arg(long, value_name = "KIND,...", value_delimiter = ',', value_parser = ["emmc", "ufs", "sd", "virtual"])]
-    pub kinds: Vec<String>,
+    pub(crate) kinds: Vec<String>,
     /// Put the scenario files of worst cases into kernel/scenarios/hunted, for `brisk kernel bench hunted` [default: into
     /// target/kernel/hunted]
     #[arg(long)]
-    pub save: bool,
+    pub(crate) save: bool,
     /// Seed of the loads: the same seed draws the same loads
     #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u32,
+    pub(crate) seed: u32,
     /// Repetitions of each load, each with other addresses; the median is judged
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=100))]
-    pub seeds: u16,
+    pub(crate) seeds: u16,
     /// The guests, and where the results go.
     #[command(flatten)]
-    pub guests: Guests,
+    pub(crate) guests: Guests,
 }
 
 fn factor(text: &str) -> Result<f64, String> {
@@ -208,20 +208,20 @@ fn factor(text: &str) -> Result<f64, String> {
 
 /// Arguments of `brisk kernel test`.
 #[derive(Debug, clap::Args)]
-pub struct TestArgs {
+pub(crate) struct TestArgs {
     /// Series of kernels
     #[arg(long, value_name = "SERIES,...", value_delimiter = ',', default_values = ["6.12", "6.1"])]
-    pub kernel: Vec<String>,
+    pub(crate) kernel: Vec<String>,
     /// Only tests whose names contain this; `smoke` is the first one
     #[arg(long, value_name = "PATTERN")]
-    pub only: Option<String>,
+    pub(crate) only: Option<String>,
     /// Time that one boot may take on this machine [default: a minute for each second of the guest, and 15 minutes]
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
-    pub time_limit: Option<Duration>,
+    pub(crate) time_limit: Option<Duration>,
     /// Virtual machines at the same time; tests with more than one processor run alone [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
-    pub jobs: Option<u16>,
+    pub(crate) jobs: Option<u16>,
     /// As a document.
     #[command(flatten)]
-    pub json: Json,
+    pub(crate) json: Json,
 }

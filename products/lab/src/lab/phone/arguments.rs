@@ -5,10 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Subcommand, ValueEnum};
 
-use super::devices::key_value;
-use super::variant;
-use crate::json::Json;
-use crate::size;
+use crate::lab::arguments::key_value;
+use brisk_command::json::Json;
+use brisk_command::size;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -24,18 +23,18 @@ in memory, which goes with it.";
 /// Arguments of `brisk lab phone`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP, arg_required_else_help = true)]
-pub struct Args {
+pub(crate) struct Args {
     /// Where images of phones are kept [default: $BRISK_CACHE_DIR, or /var/cache/brisk]
     #[arg(long, value_name = "DIR", global = true)]
-    pub cache_dir: Option<PathBuf>,
+    pub(crate) cache_dir: Option<PathBuf>,
     /// The subcommand.
     #[command(subcommand)]
-    pub command: Command,
+    pub(crate) command: Command,
 }
 
 /// The subcommands.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Show the apps that a phone can have
     Apps {
         /// As a document.
@@ -111,42 +110,42 @@ pub enum Command {
 
 /// Arguments of the subcommand `up`.
 #[derive(Debug, clap::Args)]
-pub struct Up {
+pub(crate) struct Up {
     /// Flash to emulate: a name from `brisk lab presets`, or a TOML file
     #[arg(long, value_name = "NAME|FILE", default_value = "galaxy-s5-emmc")]
-    pub preset: String,
+    pub(crate) preset: String,
     /// Size of the flash; the data is kept in memory as it is written
     #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = size)]
-    pub size: u64,
+    pub(crate) size: u64,
     /// Only these apps, separated by commas (a smaller image)
     #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "image")]
-    pub apps: Vec<String>,
+    pub(crate) apps: Vec<String>,
     /// Your own ext4 image of a root directory, instead of Debian
     #[arg(long, value_name = "FILE")]
-    pub image: Option<PathBuf>,
+    pub(crate) image: Option<PathBuf>,
     /// Change a parameter of the preset
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
-    pub set: Vec<(String, String)>,
+    pub(crate) set: Vec<(String, String)>,
     /// I/O scheduler [default: mq-deadline where the kernel has it, as on phones]
     #[arg(long, value_name = "NAME")]
-    pub scheduler: Option<String>,
+    pub(crate) scheduler: Option<String>,
     /// Memory for all that runs in the phone [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub memory: Option<u64>,
+    pub(crate) memory: Option<u64>,
     /// Where a phone with limited memory swaps to
     #[arg(long, value_enum, value_name = "WHERE", default_value = "flash", requires = "memory")]
-    pub swap: SwapName,
+    pub(crate) swap: SwapName,
     /// Size of each swap area [default: twice the memory]
     #[arg(long, value_name = "SIZE", value_parser = size, requires = "memory")]
-    pub swap_size: Option<u64>,
+    pub(crate) swap_size: Option<u64>,
     /// As a document.
     #[command(flatten)]
-    pub json: Json,
+    pub(crate) json: Json,
 }
 
 /// Where a phone swaps to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SwapName {
+pub(crate) enum SwapName {
     /// Nowhere: when memory is full, the kernel ends a process
     None,
     /// A file on its flash, where it competes with the files of apps
@@ -160,16 +159,16 @@ pub enum SwapName {
 
 /// Arguments of the subcommand `down`.
 #[derive(Debug, clap::Args)]
-pub struct Down {
+pub(crate) struct Down {
     /// The phones
     #[arg(required_unless_present = "all", conflicts_with = "all")]
-    pub ids: Vec<String>,
+    pub(crate) ids: Vec<String>,
     /// All phones, and leftovers of phones whose command was killed
     #[arg(long)]
-    pub all: bool,
+    pub(crate) all: bool,
     /// Also when a process outside uses its files
     #[arg(long)]
-    pub force: bool,
+    pub(crate) force: bool,
 }
 
 fn bind(text: &str) -> Result<(PathBuf, PathBuf), String> {
@@ -179,9 +178,27 @@ fn bind(text: &str) -> Result<(PathBuf, PathBuf), String> {
     }
 }
 
+/// Names of a phone's variants, as results have them.
+pub(crate) const VARIANTS: [&str; 6] =
+    ["baseline", "cache_in_ram", "databases_in_ram", "all_in_ram", "sync_off", "no_journal"];
+
+/// Reads the name of a variant, with dashes or underscores.
+pub(crate) fn variant(text: &str) -> Result<String, String> {
+    let wanted = text.replace('-', "_");
+    let found = VARIANTS.contains(&wanted.as_str());
+    found.then_some(wanted).ok_or_else(|| format!("there is no variant {text}: there are {}", VARIANTS.join(", ")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn variants_are_named_with_dashes_or_underscores() {
+        assert_eq!(variant("sync-off").as_deref(), Ok("sync_off"));
+        assert_eq!(variant("all_in_ram").as_deref(), Ok("all_in_ram"));
+        assert!(variant("fast").expect_err("none").contains("no_journal"));
+    }
 
     #[test]
     fn a_bind_names_two_absolute_paths() {

@@ -1,20 +1,43 @@
-//! A man page of a command: what clap_mangen makes of it, with the text after its help in the sections that such pages have.
+//! Man pages, which packages ship, from the command line itself, so that none is older than its program: what clap_mangen makes of it, with the text after its help in the sections that such pages have.
 
 use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use crate::output::replace;
+
+/// Arguments of `brisk man` and `brisk-lab man`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Directory for the pages, one for each subcommand; it is made when it is not there
+    pub dir: PathBuf,
+}
+
 /// A finished page.
-pub(super) struct Page {
+#[derive(Debug)]
+pub struct Page {
     /// Name of its file.
-    pub(super) name: String,
-    pub(super) text: String,
+    pub name: String,
+    /// Its text for roff.
+    pub text: String,
+}
+
+impl Page {
+    /// Writes the page into a directory.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&self, dir: &Path) -> anyhow::Result<()> {
+        replace(&dir.join(&self.name), self.text.as_bytes())
+    }
 }
 
 /// What all pages of one run have in common.
-pub(super) struct Edition {
+#[derive(Debug)]
+pub struct Edition {
     date: String,
     source: String,
 }
@@ -29,7 +52,8 @@ const SEE_ALSO: &[(&str, &str)] = &[
 
 impl Edition {
     /// As of `SOURCE_DATE_EPOCH`, so that the same source makes the same pages, or else of today.
-    pub(super) fn now() -> Self {
+    #[must_use]
+    pub fn now() -> Self {
         let given = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|text| text.parse().ok());
         let at = given.and_then(|second| Timestamp::from_second(second).ok()).unwrap_or_else(Timestamp::now);
         let date = at.to_zoned(TimeZone::UTC).date().to_string();
@@ -37,16 +61,47 @@ impl Edition {
     }
 
     /// The first line of a page.
-    pub(super) fn title(&self, name: &str, section: &str) -> String {
+    #[must_use]
+    pub fn title(&self, name: &str, section: &str) -> String {
         format!(".TH {name} {section} {} \"{}\"\n", self.date, self.source)
     }
+}
+
+/// Writes the pages of the commands that people call into a directory, which is made when it is not there: those that
+/// the laboratory runs, or the others.
+///
+/// # Errors
+/// When one cannot be written.
+pub fn write_all(dir: &Path, command: clap::Command, of_lab: bool) -> anyhow::Result<()> {
+    std::fs::create_dir_all(dir).with_context(|| format!("cannot make the directory {}", dir.display()))?;
+    let mut command = command.disable_help_subcommand(true);
+    command.build();
+    let edition = Edition::now();
+    each(command, &mut Vec::new(), &mut |words, command| match crate::lab::called(words).is_some() == of_lab {
+        true => of_command(command, "1", &edition)?.write(dir),
+        false => Ok(()),
+    })
+}
+
+/// Calls `visit` with each command that people call, and its words without the first.
+fn each(
+    command: clap::Command,
+    words: &mut Vec<String>,
+    visit: &mut dyn FnMut(&[String], clap::Command) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
+        words.push(subcommand.get_name().to_owned());
+        each(subcommand.clone(), words, visit)?;
+        words.pop();
+    }
+    visit(words, command)
 }
 
 /// The page of a command, which was built, without those of its subcommands.
 ///
 /// # Errors
 /// When clap_mangen fails.
-pub(super) fn of_command(command: clap::Command, section: &str, edition: &Edition) -> anyhow::Result<Page> {
+pub fn of_command(command: clap::Command, section: &str, edition: &Edition) -> anyhow::Result<Page> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
     let after = command.get_after_long_help().or_else(|| command.get_after_help()).map(ToString::to_string);
     let man = clap_mangen::Man::new(command.after_help(None::<&str>).after_long_help(None::<&str>))
@@ -115,14 +170,16 @@ fn flowing(text: &str) -> String {
 }
 
 /// Lines as they are.
-pub(super) fn block(lines: &str) -> String {
+#[must_use]
+pub fn block(lines: &str) -> String {
     let indent = lines.lines().map(|line| line.len() - line.trim_start().len()).min().unwrap_or(0);
     let lines: String = lines.lines().map(|line| format!("{}\n", escape(&line[indent..]))).collect();
     format!(".PP\n.nf\n.RS 4\n{lines}.RE\n.fi\n")
 }
 
 /// Text that roff shows as it is.
-pub(super) fn escape(text: &str) -> String {
+#[must_use]
+pub fn escape(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq").replace('`', "\\(ga");
     if text.starts_with('.') { format!("\\&{text}") } else { text }
 }

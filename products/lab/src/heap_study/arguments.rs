@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::duration;
-use crate::output::Outputs;
+use brisk_command::duration;
+use brisk_command::output::Outputs;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -33,14 +33,14 @@ const HOUR: Duration = Duration::from_secs(3_600);
 /// Arguments of `brisk study heap`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
-pub struct Args {
+pub(crate) struct Args {
     /// Table of memory over time, or output of dumpsys meminfo; - is standard input
     #[arg(value_name = "TRACES")]
-    pub traces: PathBuf,
+    pub(crate) traces: PathBuf,
     /// Time between two values, each of which is the last sample before it [default: 1s, or the table's own where that is longer]
     #[arg(long, value_name = "TIME", value_parser = duration::between(INTERVAL_LEAST, HOUR))]
-    pub interval: Option<Duration>,
+    pub(crate) interval: Option<Duration>,
     /// Where the results go.
     #[command(flatten)]
-    pub outputs: Outputs,
+    pub(crate) outputs: Outputs,
 }

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::duration;
-use crate::output::Outputs;
+use brisk_command::duration;
+use brisk_command::output::Outputs;
 
 const AFTER_HELP: &str = "\
 It carries out the storage work of the paper's WebBench and Facebook runs on emulated cards in the kernel lab's virtual machine, from a \
@@ -24,44 +24,44 @@ Exit codes: 0 measured, 1 measured but some solutions could not be, or a promise
 /// Arguments of `brisk suite cures`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
-pub struct CuresArgs {
+pub(crate) struct CuresArgs {
     /// Cards to emulate, by names from `brisk lab presets`
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "sd-ridata,sd-kingston")]
-    pub presets: Vec<String>,
+    pub(crate) presets: Vec<String>,
     /// Apps: webbench, facebook
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "webbench,facebook")]
-    pub apps: Vec<String>,
+    pub(crate) apps: Vec<String>,
     /// Solutions beside the baseline, or all
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "all")]
-    pub solutions: Vec<String>,
+    pub(crate) solutions: Vec<String>,
     /// Pages of a run, at most those of the app [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub web_pages: Option<u32>,
+    pub(crate) web_pages: Option<u32>,
     /// Runs of each, each with another seed; 0: power cuts alone
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(0..=100))]
-    pub seeds: u16,
+    pub(crate) seeds: u16,
     /// The first seed
     #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u32,
+    pub(crate) seed: u32,
     /// Power cuts under each solution that find something at risk
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=100_000))]
-    pub cuts: u32,
+    pub(crate) cuts: u32,
     /// Device of the power cuts, by a name from `brisk lab presets`; it needs a volatile cache
     #[arg(long, value_name = "NAME", default_value = "galaxy-s5-emmc")]
-    pub cut_preset: String,
+    pub(crate) cut_preset: String,
     /// Series of the guest's kernel
     #[arg(long, value_name = "SERIES", default_value = "6.12-full")]
-    pub kernel: String,
+    pub(crate) kernel: String,
     /// Source tree of brisk [default: the one that this directory is in]
     #[arg(long, value_name = "DIR")]
-    pub source: Option<PathBuf>,
+    pub(crate) source: Option<PathBuf>,
     /// Time that one boot may take on this machine
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
-    pub time_limit: Option<Duration>,
+    pub(crate) time_limit: Option<Duration>,
     /// Virtual machines at the same time; their number does not change the figures [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
-    pub jobs: Option<u16>,
+    pub(crate) jobs: Option<u16>,
     /// Where the results go.
     #[command(flatten)]
-    pub outputs: Outputs,
+    pub(crate) outputs: Outputs,
 }

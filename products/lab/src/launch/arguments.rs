@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 
-use super::{on_phone, screen};
-use crate::output::Outputs;
-use crate::{defaults, duration};
+use crate::{display, on_phone};
+use brisk_command::output::Outputs;
+use brisk_command::{defaults, duration};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -32,74 +32,74 @@ const DAY: Duration = Duration::from_secs(86_400);
 /// Arguments of `brisk launch`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP, arg_required_else_help = true)]
-pub struct Args {
+pub(crate) struct Args {
     /// A desktop id such as org.gnome.Evince, or a program; with arguments give it after --
     #[arg(required_unless_present = "command", conflicts_with = "command")]
-    pub app: Option<String>,
+    pub(crate) app: Option<String>,
     /// Program and arguments
     #[arg(last = true)]
-    pub command: Vec<OsString>,
+    pub(crate) command: Vec<OsString>,
     /// Launch with none of the app's files in memory, verified [default: cold and warm in turns]
     #[arg(long)]
-    pub cold: bool,
+    pub(crate) cold: bool,
     /// Launch with the app in memory
     #[arg(long)]
-    pub warm: bool,
+    pub(crate) warm: bool,
     /// Launches of each kind, interleaved: 6 or more give intervals of 95 %
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..=1_000))]
-    pub runs: u16,
+    pub(crate) runs: u16,
     /// Compare with this command line, in turns (A B B A)
     #[arg(long, value_name = "COMMAND")]
-    pub vs: Option<String>,
+    pub(crate) vs: Option<String>,
     /// Compare with brisk's launch prefetch, in turns, on an emulated phone: it learns two cold launches before
     #[arg(long, conflicts_with = "vs")]
-    pub vs_prefetch: bool,
+    pub(crate) vs_prefetch: bool,
     /// Section "prefetch" of the daemon with --vs-prefetch [default: its defaults]; the speed of the flash is set here
     #[arg(long, value_name = "FILE", requires = "vs_prefetch")]
-    pub config: Option<PathBuf>,
+    pub(crate) config: Option<PathBuf>,
     /// Also drop all caches of the machine before cold launches: directories, inodes and all other files
     #[arg(long)]
-    pub drop_caches: bool,
+    pub(crate) drop_caches: bool,
     /// How the app is watched.
     #[command(flatten)]
-    pub watching: Watching,
+    pub(crate) watching: Watching,
     /// Without a screen: an app that keeps running is done after this time without work [default: 5s]
     #[arg(long, value_name = "TIME", requires = "no_screen", value_parser = duration::between(SECOND, DAY))]
-    pub idle: Option<Duration>,
+    pub(crate) idle: Option<Duration>,
     /// The emulated phone, where one is wanted.
     #[command(flatten)]
-    pub phone: on_phone::Choice,
+    pub(crate) phone: on_phone::Choice,
     /// Write what the first cold launch read, in order, into FILE (JSON)
     #[arg(long, value_name = "FILE")]
-    pub save_reads: Option<PathBuf>,
+    pub(crate) save_reads: Option<PathBuf>,
     /// Where the results go.
     #[command(flatten)]
-    pub outputs: Outputs,
+    pub(crate) outputs: Outputs,
 }
 
 /// How an app is watched, for `launch` and `latency`.
 #[derive(Debug, clap::Args)]
-pub struct Watching {
+pub(crate) struct Watching {
     /// How the time is split
     #[arg(long, value_enum, value_name = "METHOD", default_value = "bpf")]
-    pub method: MethodName,
+    pub(crate) method: MethodName,
     /// The screen.
     #[command(flatten)]
-    pub display: screen::Options,
+    pub(crate) display: display::Options,
     /// Give up on a launch or an answer after this time
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = duration::between(SECOND, DAY))]
-    pub timeout: Duration,
+    pub(crate) timeout: Duration,
     /// Give up on a screen that never settles after this time without waits for storage
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration::between(SECOND, DAY))]
-    pub unsettled: Duration,
+    pub(crate) unsettled: Duration,
     /// Where defaults come from.
     #[command(flatten)]
-    pub defaults: defaults::DefaultsFile,
+    pub(crate) defaults: defaults::DefaultsFile,
 }
 
 /// How the time of a launch is split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum MethodName {
+pub(crate) enum MethodName {
     /// By the kernel's events (eBPF): exclusive, to the microsecond
     Bpf,
     /// By counters of the app's control group
