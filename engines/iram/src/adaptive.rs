@@ -169,7 +169,6 @@ fn follow_growth(next: &mut State, all: &[Candidate<'_>]) {
     }
 }
 
-/// Launches that go on.
 fn launches<'a>(state: &'a State, all: &'a [Candidate<'a>]) -> impl Iterator<Item = (&'a Candidate<'a>, Launch)> {
     let of = |one: &'a Candidate<'a>| {
         let growth = state.groups.get(&one.app.group).map(|known| known.growth).unwrap_or_default();
@@ -259,7 +258,6 @@ fn thaw(config: &Config, next: &mut State, all: &[Candidate<'_>], is_short: bool
     brisk_kit::thaw(&mut next.frozen, thawed)
 }
 
-/// One round of freeing.
 struct Round<'a> {
     config: &'a Config,
     need: Need,

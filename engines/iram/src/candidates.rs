@@ -43,9 +43,7 @@ const BRANCH_BYTES_MIN: u64 = 16 << 20;
 /// An app with what decides about it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate<'a> {
-    /// The app.
     pub app: &'a App,
-    /// How important it is.
     pub rated: Rated,
     /// Memory charged to its group, or else resident in its processes; `None` when unknown.
     pub memory_bytes: Option<u64>,
@@ -113,7 +111,6 @@ impl Candidate<'_> {
         branches.filter(may_end).min_by_key(|branch| (order(branch), std::cmp::Reverse(weight(branch)), branch.pid))
     }
 
-    /// The action that ends it.
     #[must_use]
     pub fn end(&self, grace_ms: u64) -> Once {
         let group = self.app.group.clone();

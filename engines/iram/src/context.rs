@@ -10,9 +10,7 @@ use serde::{Deserialize, Serialize};
 /// A state, and since when it holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Since {
-    /// The state.
     pub is: bool,
-    /// Since when.
     pub since_ns: u64,
 }
 
@@ -26,7 +24,6 @@ pub struct Context {
     pub idle: Option<Since>,
     /// Group of the app that came to the foreground last.
     pub front: Option<String>,
-    /// Since when it is there.
     pub front_since_ns: u64,
     /// When the kernel ended a process for want of memory.
     pub out_of_memory_ns: Option<u64>,

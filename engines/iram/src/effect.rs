@@ -26,7 +26,6 @@ const REFAULTS_MORE_PER_S: f64 = 200.0;
 /// Longest back-off.
 const LEFT_ALONE_MAX_S: u64 = 3_600;
 
-/// Effect of freeing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Effect {
@@ -52,9 +51,7 @@ struct Watched {
 pub struct Sight {
     /// When, CLOCK_MONOTONIC.
     pub at_ns: u64,
-    /// Memory that is available.
     pub available_bytes: u64,
-    /// By how much it falls.
     pub falls_bytes_per_s: f64,
     /// Pages that came back after reclaim, since boot.
     pub refault_pages: Option<u64>,

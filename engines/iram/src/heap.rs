@@ -40,7 +40,6 @@ pub const DEFAULT_BYTES: u64 = 128 << 20;
 pub const DEFAULT_FOR_NS: u64 = 3_000_000_000;
 /// Apps of which something is kept: the one that was sampled longest ago is forgotten first.
 pub const APPS_MAX: usize = 500;
-/// Version of what is kept.
 const VERSION: u32 = 1;
 
 /// What an app may use until its next sample.
@@ -115,7 +114,6 @@ struct AppHeap {
 struct Run {
     /// `None` when the launch was not seen.
     began_ns: Option<u64>,
-    /// Time of the first sample.
     first_ns: Option<u64>,
     adaptive: adaptive::Run,
     paper: threshold::Run,

@@ -57,7 +57,6 @@ const BRISK: &str = "briskd";
 /// A level with its reason.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rated {
-    /// The level.
     pub level: Importance,
     /// The rule that held.
     pub reason: Reason,

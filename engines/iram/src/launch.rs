@@ -70,7 +70,6 @@ impl Growth {
     }
 }
 
-/// A launch that goes on.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Launch {
     /// What it has; 0 when unknown.

@@ -18,7 +18,6 @@ const NEWEST: f64 = 0.3;
 /// Most apps of which relaunches are known; the one that was launched longest ago makes room.
 const RELAUNCHES_MAX: usize = 500;
 
-/// What is learned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Learned {
     /// First, so that a later form is refused for its version, not for what it has.

@@ -81,11 +81,9 @@ pub struct State {
     pub falls_bytes_per_s: f64,
     /// Since when memory is short.
     pub short_since_ns: Option<u64>,
-    /// When it was short last.
     pub short_ns: Option<u64>,
     /// When memory was taken last.
     pub freed_ns: Option<u64>,
-    /// Whether that helped.
     pub effect: Effect,
     /// Shares of the time for which tasks stalled on memory.
     pub stalls: Stalls,
@@ -108,7 +106,6 @@ pub struct State {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Known {
-    /// Id of the app.
     pub id: String,
     /// When its launch began that goes on.
     pub launch_began_ns: Option<u64>,
@@ -142,9 +139,7 @@ pub struct Ended {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Stalls {
-    /// Some task.
     pub some_percent: f64,
-    /// All tasks.
     pub full_percent: f64,
 }
 
@@ -160,9 +155,7 @@ impl Stalls {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Pending {
-    /// When.
     pub at_ns: u64,
-    /// Its memory.
     pub memory_bytes: u64,
     /// When what is left of it is killed.
     pub until_ns: u64,
@@ -235,7 +228,6 @@ impl Outlooks {
     }
 }
 
-/// The engine.
 #[derive(Debug)]
 pub struct Iram;
 

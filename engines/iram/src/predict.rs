@@ -62,7 +62,6 @@ pub struct Moment {
 pub struct Use<'a> {
     /// Its id, such as `org.gnome.Evince`; the same at each use.
     pub app: &'a str,
-    /// When.
     pub at: Moment,
 }
 
@@ -81,7 +80,6 @@ pub enum Note<'a> {
 /// An app, and how likely it is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Chance<'a> {
-    /// Its id.
     pub app: &'a str,
     /// That it is the next app, from 0 to 1; over all known apps at most 1, since the next one may be an app never used before.
     pub probability: f64,
@@ -110,7 +108,6 @@ impl Predictor {
         Self { mode, repeats, history: History::default(), mixture: Mixture::default() }
     }
 
-    /// Its mode.
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.mode
@@ -189,7 +186,6 @@ impl Predictor {
         found.is_some()
     }
 
-    /// Forgets all.
     pub fn forget_all(&mut self) {
         *self = Self::new(self.mode, self.repeats);
     }

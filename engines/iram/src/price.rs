@@ -36,11 +36,9 @@ const CHANCE_MIN: f64 = 0.001;
 /// Each app that came back at once doubles prices, up to this often.
 const REGRETS_MAX: u32 = 6;
 
-/// What was paid.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Paid {
-    /// Time stalled on memory.
     pub stalled_s: f64,
 }
 

@@ -113,7 +113,6 @@ pub fn front_reserve_bytes(config: &Config, total_bytes: u64, next: impl Iterato
 pub struct Need {
     /// Memory that is to be available.
     pub wanted_bytes: u64,
-    /// Memory that is available.
     pub available_bytes: u64,
     /// How much is to be freed; 0 when nothing is short.
     pub short_bytes: u64,
@@ -123,7 +122,6 @@ pub struct Need {
     pub stall_percent: f64,
     /// What launches ask for of which a run is known; the others are presumed.
     pub known_launch_bytes: u64,
-    /// Swap that is not used.
     pub swap_free_bytes: u64,
 }
 
@@ -154,7 +152,6 @@ impl Need {
         self.short_bytes > 0 && (self.stalls || (will_lack && !self.has_swap()))
     }
 
-    /// Its facts.
     #[must_use]
     pub fn reason(&self, rule: &'static str) -> Reason {
         let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::S_NS;
 
-/// A back-off.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BackOff {
@@ -24,7 +23,6 @@ impl BackOff {
         length_s
     }
 
-    /// Whether it goes on.
     #[must_use]
     pub fn is_on(&self, now_ns: u64) -> bool {
         self.until_ns.is_some_and(|until_ns| now_ns < until_ns)

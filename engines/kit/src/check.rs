@@ -31,11 +31,8 @@ pub trait Section: Debug + Clone + Default + PartialEq + Serialize + Deserialize
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{key} = {value}: write {allowed}")]
 pub struct Invalid {
-    /// The key.
     pub key: &'static str,
-    /// Its value.
     pub value: String,
-    /// What can be used.
     pub allowed: String,
 }
 

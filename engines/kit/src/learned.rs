@@ -25,7 +25,6 @@ pub fn is_learned(name: &str) -> bool {
     name.split('/').nth(1) == Some(FILE)
 }
 
-/// What an engine learns.
 pub trait Learned: Debug + Default + Serialize + DeserializeOwned {
     /// Forgets an app, or all. Says whether anything was known.
     fn forget(&mut self, app: Option<&str>) -> bool;
@@ -59,7 +58,6 @@ impl<'de, const V: u32> Deserialize<'de> for Version<V> {
 /// What is known of apps, by id. The one that was used longest ago makes room.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Apps<T> {
-    /// Uses of all apps so far.
     uses: u64,
     /// Each with the number of its last use.
     by_id: BTreeMap<String, (u64, T)>,
@@ -72,13 +70,11 @@ impl<T> Default for Apps<T> {
 }
 
 impl<T> Apps<T> {
-    /// What is known of an app.
     #[must_use]
     pub fn get(&self, id: &str) -> Option<&T> {
         self.by_id.get(id).map(|(_, of)| of)
     }
 
-    /// The same to change.
     pub fn get_mut(&mut self, id: &str) -> Option<&mut T> {
         self.by_id.get_mut(id).map(|(_, of)| of)
     }
@@ -91,18 +87,15 @@ impl<T> Apps<T> {
         of
     }
 
-    /// Uses of all apps so far.
     #[must_use]
     pub fn uses(&self) -> u64 {
         self.uses
     }
 
-    /// All apps, by id.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
         self.by_id.iter().map(|(id, (_, of))| (id.as_str(), of))
     }
 
-    /// The same to change.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.by_id.values_mut().map(|(_, of)| of)
     }

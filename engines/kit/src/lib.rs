@@ -75,7 +75,6 @@ pub trait Engine: 'static {
         Ok(())
     }
 
-    /// The state to begin with.
     fn begin(_config: &Self::Config, _learned: Self::Learned) -> Self::State {
         Self::State::default()
     }
@@ -103,13 +102,11 @@ pub trait Engine: 'static {
 pub trait AnyEngine {
     /// What it uses for as long as it runs.
     fn uses(&self) -> Uses;
-    /// One step.
     fn decide(&mut self, observed: &Observed<'_>) -> Decision<()>;
     /// What it has learned, as a text for a file; `None` for an engine that learns nothing.
     fn learned(&mut self) -> Option<String>;
     /// Forgets what it has learned of an app, or all. Says whether there was anything.
     fn forget(&mut self, app: Option<&str>) -> bool;
-    /// What it knows of a topic.
     fn show(&self, topic: Topic<'_>) -> Option<Shown>;
     /// Edges that undo what lasts, before it is dropped.
     fn end(&mut self) -> Vec<Once>;

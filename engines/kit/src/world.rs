@@ -60,7 +60,6 @@ pub fn plain_app(group: &str, id: &str, tolerance: Tolerance) -> App {
     }
 }
 
-/// Events of one moment.
 #[must_use]
 pub fn events(at_ns: u64, kinds: &[EventKind]) -> Vec<Event> {
     kinds.iter().map(|kind| Event { at_ns, kind: kind.clone() }).collect()
@@ -68,17 +67,13 @@ pub fn events(at_ns: u64, kinds: &[EventKind]) -> Vec<Event> {
 
 /// A machine with an engine that goes on from call to call.
 pub struct Machine<E: Engine> {
-    /// Its configuration.
     pub config: E::Config,
-    /// Its memory.
     pub state: E::State,
     /// Latest time of its next call.
     pub look_ns: Option<u64>,
     /// What is to be observed before it.
     pub needs: Needs,
-    /// Apps that run.
     pub apps: Vec<App>,
-    /// This moment.
     pub now: Snapshot,
     /// Share of the time in which some task stalls on memory.
     pub stall_percent: u64,
@@ -144,7 +139,6 @@ impl<E: Engine> Machine<E> {
         (decision, performed)
     }
 
-    /// What the engine sees.
     pub fn observed<'a>(&'a self, events: &'a [Event]) -> Observed<'a> {
         let previous = self.previous.as_ref();
         Observed { previous, now: &self.now, events, devices: &[], apps: &self.apps }
@@ -188,7 +182,6 @@ impl<E: Engine<State: Clone + Debug + PartialEq>> Machine<E> {
     }
 }
 
-/// The edges of a decision.
 pub fn once<S>(decision: &Decision<S>) -> impl Iterator<Item = &Once> {
     decision.requests.iter().filter_map(|request| match &request.action {
         Action::Once(once) => Some(once),
@@ -196,7 +189,6 @@ pub fn once<S>(decision: &Decision<S>) -> impl Iterator<Item = &Once> {
     })
 }
 
-/// The edges, as words.
 pub fn edges<S>(decision: &Decision<S>) -> Vec<String> {
     once(decision).map(|once| format!("{} {}", once.name(), once.group())).collect()
 }

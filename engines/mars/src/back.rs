@@ -64,11 +64,9 @@ pub fn read_us(flash: &Flash, stretches: u64, bytes: u64) -> f64 {
 pub struct Plan {
     /// Ranges in swap, in the order of slots.
     pub swapped: Vec<AddressRange>,
-    /// Ranges of files.
     pub files: Vec<FileRanges>,
     /// Size of the hot set, in memory or not.
     pub hot_bytes: u64,
-    /// What of it is in swap.
     pub lost_bytes: u64,
     /// Expected time of faults on it, and of reading it.
     pub faults_us: f64,
@@ -112,7 +110,6 @@ impl Plan {
         }
     }
 
-    /// Its facts.
     #[must_use]
     pub fn reason(&self, rule: &'static str) -> Reason {
         let mib = |bytes: u64| bytes as f64 / MIB as f64;
@@ -218,7 +215,6 @@ pub fn all(pages: &AppPages) -> Vec<AddressRange> {
     stretches.iter().flat_map(|one| chunks(one.range, page_bytes)).collect()
 }
 
-/// A range in chunks.
 fn chunks(range: AddressRange, page_bytes: u64) -> impl Iterator<Item = AddressRange> {
     let chunk_bytes = CHUNK_BYTES.max(page_bytes) / page_bytes * page_bytes;
     let starts = (0..range.size_bytes.div_ceil(chunk_bytes)).map(move |at| at * chunk_bytes);

@@ -30,7 +30,6 @@ const REPEAT_WEIGHT: f64 = 4.0;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(u64, u64, u8, u8)", into = "(u64, u64, u8, u8)")]
 pub struct Heat {
-    /// The pages.
     pub range: PageRange,
     /// The last returns, the newest in the lowest bit: 1 where it touched them.
     pub history: u8,
@@ -97,7 +96,6 @@ impl Heats {
         heats
     }
 
-    /// The ranges, ascending.
     #[must_use]
     pub fn ranges(&self) -> &[Heat] {
         &self.ranges

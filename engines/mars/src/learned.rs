@@ -27,15 +27,12 @@ const FORCED_MAX: u32 = 3;
 /// Histories of the private pages of a process, by mapping.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessHeats {
-    /// Name of its program.
     pub program: String,
     /// Place among the app's processes of that program.
     pub nth: u32,
-    /// Its mappings.
     pub mappings: Vec<(Identity, Heats)>,
 }
 
-/// What is known of an app.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AppMemory {
     /// Private pages that returns touched.
@@ -66,7 +63,6 @@ impl AppMemory {
         Some(&self.files[at].1)
     }
 
-    /// The same to change.
     pub fn file_mut(&mut self, file: &MappedFile) -> &mut Heats {
         let at = match self.files.binary_search_by(|(known, _)| known.cmp(file)) {
             Ok(at) => at,
@@ -128,14 +124,12 @@ impl AppMemory {
     }
 }
 
-/// What is learned.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Learned {
     /// First, so that a later form is refused for its version, not for what it has.
     version: Version<1>,
     /// What may be written.
     pub budget: Budget,
-    /// Apps by their returns.
     apps: Apps<AppMemory>,
 }
 
@@ -147,7 +141,6 @@ impl brisk_kit::Learned for Learned {
 }
 
 impl Learned {
-    /// What is known of an app.
     #[must_use]
     pub fn app(&self, id: &str) -> Option<&AppMemory> {
         self.apps.get(id)

@@ -93,7 +93,6 @@ pub struct State {
     pub frozen: BTreeMap<String, u64>,
     /// The screen is off; the user is idle.
     pub screen_off: bool,
-    /// The user is idle.
     pub idle: bool,
     /// Settings that the kernel refused: not requested again until the configuration is another one.
     pub refused: BTreeSet<Knob>,
@@ -103,13 +102,11 @@ pub struct State {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Group {
-    /// Id of the app.
     pub id: String,
     /// When it was seen first, or left the foreground last.
     pub left_ns: u64,
     /// Where its pages were, and when.
     pub scan: Option<Scan>,
-    /// Its processes.
     pub live: Vec<LiveProcess>,
     /// What is being written out.
     pub out: Option<Out>,
@@ -136,24 +133,19 @@ pub struct Group {
 /// One scan of an app's page tables.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scan {
-    /// When.
     pub at_ns: u64,
-    /// Where its pages were.
     pub pages: AppPages,
 }
 
 /// One action that writes pages out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Out {
-    /// When it was requested.
     pub at_ns: u64,
-    /// How much.
     pub bytes: u64,
     /// What of that part was in memory before.
     pub before_bytes: u64,
     /// What the group was charged with before; `None` without the memory controller.
     pub charged_bytes: Option<u64>,
-    /// Which part.
     pub part: out::Part,
 }
 
@@ -170,7 +162,6 @@ impl Group {
     }
 }
 
-/// The engine.
 #[derive(Debug)]
 pub struct Mars;
 

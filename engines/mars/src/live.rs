@@ -12,10 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::hot_set::{Heat, Heats, Repeated};
 use crate::learned::{AppMemory, ProcessHeats, RANGES_MAX};
 
-/// A process that runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LiveProcess {
-    /// The process.
     pub process: Process,
     /// Histories by virtual page number.
     pub heats: Heats,

@@ -59,14 +59,12 @@ pub(crate) const LOST_MIN: f64 = 0.5;
 pub enum Part {
     /// Returns left it in swap.
     Cold,
-    /// Nothing is known of it.
     Unknown,
     /// Returns touch it.
     Hot,
 }
 
 impl Part {
-    /// Its name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -85,7 +83,6 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Those of a scan.
     #[must_use]
     pub fn of(pages: &AppPages, live: &[LiveProcess], repeat: f64, hot_min_percent: f64) -> Self {
         let mut parts = Self::default();
@@ -123,13 +120,11 @@ impl Parts {
         }
     }
 
-    /// The ranges of a part.
     #[must_use]
     pub fn ranges(&self, part: Part) -> &[AddressRange] {
         &self.ranges[part as usize]
     }
 
-    /// Size of a part.
     #[must_use]
     pub fn bytes(&self, part: Part) -> u64 {
         self.ranges(part).iter().map(|range| range.size_bytes).fold(0, u64::saturating_add)

@@ -30,7 +30,6 @@ const FACTOR_MIN: u64 = 10;
 /// The kernel takes no more.
 const FACTOR_MAX: u64 = 3000;
 
-/// What is reserved.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reserve {

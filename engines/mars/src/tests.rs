@@ -27,7 +27,6 @@ pub(crate) fn process(pid: u32, began_ticks: u64) -> Process {
     Process { pid, began_ticks, program: "x".to_owned(), nth: 0 }
 }
 
-/// A heap at an address.
 pub(crate) fn heap(start: u64, pages: u64) -> Mapping {
     let identity = Identity::Anonymous { name: "[heap]".to_owned(), nth: 0 };
     Mapping { identity, start, range: PageRange { first_page: 0, pages }, swappable: true }

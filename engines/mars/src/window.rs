@@ -30,9 +30,7 @@ const DIRTY_BYTES_MIN: u64 = 4 << 20;
 /// A return that goes on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Window {
-    /// Group of the app.
     pub group: String,
-    /// Since when.
     pub opened_ns: u64,
     /// Whether it was decided what is read back.
     pub is_read: bool,

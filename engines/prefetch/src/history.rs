@@ -22,9 +22,7 @@ pub const LAUNCHES_MAX: u32 = 8;
 /// Pages of equal history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// Number of the first.
     pub first_page: u32,
-    /// How many.
     pub pages: u32,
     /// The last launches, the newest in the lowest bit: 1 where it used them.
     pub history: u8,
@@ -39,7 +37,6 @@ impl Span {
         self.first_page.saturating_add(self.pages)
     }
 
-    /// The pages.
     #[must_use]
     pub fn range(&self) -> PageRange {
         PageRange { first_page: self.first_page.into(), pages: self.pages.into() }
@@ -161,7 +158,6 @@ impl Spans {
         all
     }
 
-    /// The spans, ascending.
     #[must_use]
     pub fn spans(&self) -> &[Span] {
         &self.spans
@@ -239,7 +235,6 @@ impl Spans {
         }
     }
 
-    /// Pages of these spans.
     #[must_use]
     pub fn pages(&self) -> u64 {
         self.spans.iter().map(|span| u64::from(span.pages)).sum()

@@ -46,7 +46,6 @@ const LEARN_EVERY: u64 = 8;
 pub enum Course {
     /// Its pages are learned, with read-ahead off.
     Exact,
-    /// It is read ahead.
     Ahead,
     /// It goes without, for comparison.
     Without,
@@ -54,28 +53,21 @@ pub enum Course {
     Alone,
 }
 
-/// A launch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Launch {
-    /// Id of the app.
     pub id: String,
-    /// When it began.
     pub began_ns: u64,
-    /// How it is treated.
     pub course: Course,
     /// Whether what it uses will be learned, and whether pages that are not known come in by that.
     pub learns: bool,
     /// Whether pages that are not known come in.
     pub adds: bool,
-    /// When it ended.
     pub ended_ns: Option<u64>,
     /// Sum of what is planned for it.
     pub planned_bytes: u64,
     /// What is planned, by path.
     pub pages: Vec<(String, Vec<PageRange>)>,
-    /// The files.
     pub files: Vec<PrefetchFile>,
-    /// Threads.
     pub streams: u8,
     /// Windows that were not requested yet.
     pub waiting: VecDeque<Vec<Piece>>,
@@ -150,7 +142,6 @@ fn take(
     }
 }
 
-/// A launch begins.
 fn begin(config: &Config, next: &mut State, observed: &Observed<'_>, group: &str, at_ns: u64) {
     let Some(app) = observed.apps.iter().find(|app| app.group == group && app.activity.role == Role::App) else {
         return;

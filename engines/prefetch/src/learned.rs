@@ -19,11 +19,8 @@ use crate::config::Config;
 use crate::history::{LAUNCHES_MAX, Spans, common_pages};
 use crate::proof::Proof;
 
-/// Apps that are kept.
 pub const APPS_MAX: usize = 200;
-/// Text of one app.
 pub const APP_BYTES_MAX: usize = 64 << 10;
-/// Text of all.
 pub const ALL_BYTES_MAX: usize = 3 << 20;
 /// Pages that the kernel maps at once around one that a process asks for (fault-around, 64 KiB).
 pub const WINDOW_PAGES: u32 = 16;
@@ -40,9 +37,7 @@ const OUTSIDE_PART: u64 = 4;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Row", into = "Row")]
 pub struct KnownFile {
-    /// The file.
     pub file: MappedFile,
-    /// Its version.
     pub version: FileVersion,
     /// Launches that were learned since it is known.
     pub launches: u32,
@@ -68,7 +63,6 @@ impl From<KnownFile> for Row {
 }
 
 impl KnownFile {
-    /// The file as it is read.
     #[must_use]
     pub fn to_read(&self) -> PrefetchFile {
         PrefetchFile { file: self.file.clone(), version: self.version }
@@ -123,7 +117,6 @@ impl Tally {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AppLaunches {
-    /// Its launches so far.
     pub launches: u64,
     /// Launches that were learned.
     pub learned: u64,
@@ -131,9 +124,7 @@ pub struct AppLaunches {
     exact_tries: u8,
     /// Whether the ranges are known exactly.
     pub exact: bool,
-    /// The files, by path.
     pub files: Vec<KnownFile>,
-    /// Whether it pays.
     pub proof: Proof,
     /// What was read ahead.
     pub tally: Tally,
@@ -228,14 +219,12 @@ impl AppLaunches {
     }
 }
 
-/// What is learned.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Learned {
     /// First, so that a later form is refused for its version, not for what it has.
     version: Version<1>,
     /// Draws which launches go without.
     seed: u64,
-    /// Apps by their launches.
     apps: Apps<AppLaunches>,
 }
 
@@ -246,13 +235,11 @@ impl brisk_kit::Learned for Learned {
 }
 
 impl Learned {
-    /// What is known of an app.
     #[must_use]
     pub fn app(&self, id: &str) -> Option<&AppLaunches> {
         self.apps.get(id)
     }
 
-    /// All apps, by id.
     pub fn apps(&self) -> impl Iterator<Item = (&str, &AppLaunches)> {
         self.apps.iter()
     }

@@ -57,7 +57,6 @@ pub struct State {
     pub reads: BTreeSet<String>,
 }
 
-/// The engine.
 #[derive(Debug)]
 pub struct Prefetch;
 

@@ -32,13 +32,10 @@ const MIB: u64 = 1 << 20;
 /// What is read ahead.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// The files.
     pub files: Vec<PrefetchFile>,
-    /// Pieces, window by window.
     pub windows: Vec<Vec<Piece>>,
     /// Pages of each file, ascending, gaps included; in the order of `files`.
     pub pages: Vec<Vec<PageRange>>,
-    /// Threads.
     pub streams: u8,
     /// Sum of the pieces.
     pub size_bytes: u64,

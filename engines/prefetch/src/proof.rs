@@ -37,7 +37,6 @@ pub enum Verdict {
     Unknown,
     /// Launches wait less.
     Gains,
-    /// It does not pay.
     LeftAlone {
         /// Since when, by the wall clock.
         since_unix_ms: u64,
@@ -49,17 +48,14 @@ pub enum Verdict {
 pub struct Ratio {
     /// Ratio of the geometric means.
     pub ratio: f64,
-    /// Lower end.
     pub low: f64,
     /// Upper end.
     pub high: f64,
 }
 
-/// A block of launches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct Block {
-    /// Number of the block.
     number: u32,
     /// Its launches so far, and all of them.
     begun: u32,
@@ -72,9 +68,7 @@ struct Block {
 pub struct Proof {
     /// Waits of launches with reading ahead, us, oldest first.
     with_us: Vec<u32>,
-    /// The same without.
     without_us: Vec<u32>,
-    /// What is known.
     pub verdict: Verdict,
     block: Block,
 }
@@ -124,7 +118,6 @@ impl Proof {
         Some(Ratio { ratio: difference.exp(), low: (difference - half).exp(), high: (difference + half).exp() })
     }
 
-    /// Judges anew.
     pub fn judge(&mut self, gain_min_percent: f64, now_unix_ms: u64) {
         let (with, without) = self.launches();
         if with.min(without) < SAMPLES_MIN || matches!(self.verdict, Verdict::LeftAlone { .. }) {

@@ -41,7 +41,6 @@ pub struct Config {
     /// The same for background apps while the foreground waits. Not `idle` by default: a journal commit waits for the data that
     /// all apps wrote before it.
     pub background_priority: String,
-    /// The same for batches.
     pub batch_priority: String,
     /// Weight of the control groups of those that `launching_priority` is for, where they have one (io.weight,
     /// io.bfq.weight; 100 is usual). 0 leaves it.

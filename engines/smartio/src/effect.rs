@@ -37,20 +37,15 @@ pub struct Effect {
 /// Reads without and with the settings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pair {
-    /// Without.
     pub without: Tally,
-    /// With.
     pub with: Tally,
 }
 
 /// Running means of some samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
-    /// How many.
     pub samples: u32,
-    /// Mean time of a read.
     pub read_ms: f64,
-    /// Reads.
     pub reads_per_s: f64,
 }
 

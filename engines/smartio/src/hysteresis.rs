@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 pub(crate) enum Need {
     /// It was needed, and what it was needed for is over: no hold-off.
     Over,
-    /// Not now.
     No,
     /// Presumably: without evidence by then it ends with the minimum dwell time, without hold-off.
     Presumed,
@@ -19,13 +18,10 @@ pub(crate) enum Need {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Hysteresis {
-    /// Whether it is on.
     pub on: bool,
     /// When it was last switched; `None` when it never was.
     pub changed_ns: Option<u64>,
-    /// When it was last needed.
     pub needed_ns: u64,
-    /// Whether it is needed now.
     pub needed: bool,
     /// Whether there was evidence for the need since it went on: then a hold-off follows.
     pub confirmed: bool,

@@ -77,17 +77,14 @@ pub struct State {
     pub refused: BTreeSet<Knob>,
 }
 
-/// State of one device.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DeviceState {
     /// Whether its `waiting` settings are requested.
     pub hold: Hysteresis,
-    /// Their effect on latency.
     pub effect: Effect,
 }
 
-/// The engine.
 #[derive(Debug)]
 pub struct Smartio;
 

@@ -37,7 +37,6 @@ pub struct QueueSettings {
 pub struct Evidence {
     /// When, RFC 3339.
     pub measured_at: String,
-    /// Kernel release on which.
     pub kernel: String,
     /// Mean read latency with concurrent writers under the settings that the device had.
     pub default_read_us: f64,
@@ -54,11 +53,9 @@ pub struct Evidence {
 pub struct Concurrency {
     /// Reads that follow each other.
     pub sequential_reads: u32,
-    /// Reads anywhere.
     pub random_reads: u32,
     /// Writes that follow each other.
     pub sequential_writes: u32,
-    /// Writes anywhere.
     pub random_writes: u32,
 }
 
@@ -88,7 +85,6 @@ fn is_empty(setup: &QueueSettings) -> bool {
 }
 
 impl QueueSettings {
-    /// Under mq-deadline.
     fn mq_deadline(tunables: &[(&str, &str)]) -> Self {
         Self {
             scheduler: Some("mq-deadline".to_owned()),

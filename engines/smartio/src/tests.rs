@@ -125,7 +125,6 @@ impl Machine {
 
 const ALL: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 
-/// Knobs and values as text.
 fn texts(decision: &Decision<State>) -> Vec<(String, String)> {
     decision.settings().map(|setting| (setting.knob.to_string(), setting.value.clone())).collect()
 }

@@ -15,12 +15,17 @@ const QUEUED_MIN: u64 = 2;
 /// Writes that compete with reads.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Writes {
-    /// Completed at this rate.
-    Completed { requests_per_s: f64 },
+    Completed {
+        requests_per_s: f64,
+    },
     /// Issued and not completed.
-    InFlight { requests: u64 },
+    InFlight {
+        requests: u64,
+    },
     /// Still in memory, for some device.
-    Pending { bytes: u64 },
+    Pending {
+        bytes: u64,
+    },
 }
 
 impl Writes {

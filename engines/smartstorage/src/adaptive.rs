@@ -110,7 +110,6 @@ impl DeviceState {
         }
     }
 
-    /// Processes one sample.
     fn update(&mut self, sample: &Sample<'_>, rates: Option<(&DiskRates, f64)>, urgent: bool, notes: &mut Vec<Reason>) {
         let Sample { config, model, now_ns, .. } = *sample;
         self.urgent = urgent;

@@ -33,7 +33,6 @@ pub use state::State;
 /// Name of this engine in configurations and records.
 pub const NAME: &str = "smartstorage";
 
-/// The engine.
 #[derive(Debug)]
 pub struct Smartstorage;
 

@@ -54,23 +54,19 @@ pub struct Model {
     pub meter: String,
     /// The device's own setting, to which all others are compared.
     pub own: Setting,
-    /// Reference workloads.
     pub workloads: Vec<Workload>,
 }
 
 /// A workload under all settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Workload {
-    /// Its name.
     pub name: String,
-    /// One for each setting.
     pub cells: Vec<Cell>,
 }
 
 /// A workload under one setting.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// The setting.
     pub setting: Setting,
     /// What the kernel's counters showed.
     pub pattern: Pattern,
@@ -92,9 +88,7 @@ pub struct Cell {
 /// A cost over that of the device's own setting.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Ratio {
-    /// Of energy.
     pub energy: f64,
-    /// Of delay.
     pub delay: f64,
 }
 
@@ -102,16 +96,13 @@ pub struct Ratio {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the profile of {device} cannot be used ({why}): measure it again with `brisk profile`")]
 pub struct ModelError {
-    /// Of which device.
     pub device: String,
-    /// Why.
     pub why: String,
 }
 
 /// What a model says of a pattern.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Advice {
-    /// The nearest workload.
     pub nearest: String,
     /// How far it is, see [`Pattern::distance`].
     pub distance: f64,

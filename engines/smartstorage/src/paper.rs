@@ -24,11 +24,8 @@ use crate::state::{PaperState, State};
 /// One row of the published table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Benchmark {
-    /// Its name.
     pub name: &'static str,
-    /// Completed.
     pub reads_per_s: f64,
-    /// Completed.
     pub writes_per_s: f64,
     /// As published, which is the quotient of the rates but for rounding.
     pub rate_proportion: f64,

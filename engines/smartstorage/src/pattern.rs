@@ -28,15 +28,12 @@ const SIZED_REQUESTS_MIN: f64 = 8.0;
 /// What a device is asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pattern {
-    /// Completed.
     pub reads_per_s: f64,
-    /// Completed.
     pub writes_per_s: f64,
     /// Mean size; 0 without reads.
     pub read_bytes_mean: f64,
     /// Mean size; 0 without writes.
     pub write_bytes_mean: f64,
-    /// Completed.
     pub flushes_per_s: f64,
     /// Mean number of requests that wait or are served.
     pub depth_requests_mean: f64,
@@ -48,7 +45,6 @@ pub struct Pattern {
     pub merged_share: Option<f64>,
 }
 
-/// How a device answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     /// From queueing to completion.
@@ -137,9 +133,7 @@ impl Answer {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Window {
-    /// How long they were.
     pub seconds: f64,
-    /// How many they were.
     pub intervals: u32,
     reads: f64,
     writes: f64,
@@ -156,7 +150,6 @@ pub struct Window {
 }
 
 impl Window {
-    /// One interval.
     #[must_use]
     pub fn of(rates: &DiskRates, seconds: f64) -> Self {
         let (reads, writes) = (rates.read.requests_per_s * seconds, rates.write.requests_per_s * seconds);
@@ -177,7 +170,6 @@ impl Window {
         }
     }
 
-    /// Adds another.
     pub fn add(&mut self, other: &Self) {
         self.merged_known = other.merged_known && (self.merged_known || self.intervals == 0);
         self.intervals = self.intervals.saturating_add(other.intervals);
@@ -190,19 +182,16 @@ impl Window {
         }
     }
 
-    /// Requests in it.
     #[must_use]
     pub fn requests(&self) -> f64 {
         self.reads + self.writes
     }
 
-    /// Requests a second.
     #[must_use]
     pub fn requests_per_s(&self) -> f64 {
         rate(self.requests(), self.seconds)
     }
 
-    /// What was asked.
     #[must_use]
     pub fn pattern(&self) -> Pattern {
         Pattern {
@@ -217,7 +206,6 @@ impl Window {
         }
     }
 
-    /// What was answered.
     #[must_use]
     pub fn answer(&self) -> Answer {
         let mean = |sum: f64, of: f64| (of >= 1.0).then(|| sum / of);

@@ -21,7 +21,6 @@ const TAGS_USUAL_REQUESTS: u32 = 128;
 /// A scheduler with a queue depth, written `bfq/4`; what it says more follows, such as `bfq/4 ra512 wbt0`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Setting {
-    /// The I/O scheduler.
     pub scheduler: String,
     /// Requests that the queue holds (`nr_requests`).
     pub depth_requests: u32,
@@ -55,7 +54,6 @@ impl fmt::Display for Setting {
 }
 
 impl Setting {
-    /// A setting.
     #[must_use]
     pub fn new(scheduler: &str, depth_requests: u32) -> Self {
         Self {

@@ -20,7 +20,6 @@ pub struct State {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct PaperState {
-    /// When the minute began.
     pub(crate) began_ns: Option<u64>,
     pub(crate) reads: f64,
     pub(crate) writes: f64,
@@ -28,7 +27,6 @@ pub(crate) struct PaperState {
     pub(crate) chosen: Option<(Setting, Reason)>,
 }
 
-/// What is kept of a device.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct DeviceState {

@@ -16,7 +16,6 @@ use serde_json::{Value, json};
 
 use rank::{Basis, Broken, Cure, Evidence, broken, rank};
 
-/// Most bytes of a document.
 const DOCUMENT_BYTES_MAX: u64 = 64 << 20;
 
 const AFTER_HELP: &str = "\
@@ -46,7 +45,6 @@ pub(crate) struct Args {
     json: Json,
 }
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     args.json.check(&args.files)?;
     let mut known = Evidence { init: Init::of_machine(), ..Evidence::default() };

@@ -36,7 +36,6 @@ pub(crate) struct Args {
     json: Json,
 }
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let apps: Apps = args.socket.connect()?.call("GetApps", &[], "apps")?;
     args.json.show(&Document::new("apps", &apps), || text(&apps, args.all))?;

@@ -95,7 +95,6 @@ impl Shared {
     }
 }
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let options = Options {
         path: place(args.path.as_ref()),

@@ -150,7 +150,6 @@ impl Named {
     }
 }
 
-/// A file as it reads.
 fn shown(file: &Path) -> String {
     if file.as_os_str() == "-" { "standard input".to_owned() } else { file.display().to_string() }
 }

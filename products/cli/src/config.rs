@@ -62,7 +62,6 @@ enum Command {
     },
 }
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
         Command::Check { file, json } => return check(file.as_deref(), json),

@@ -29,7 +29,6 @@ pub(crate) struct Args {
     json: Json,
 }
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let facts = Facts::gather(&Sense::default());
     let mut findings = judge::judge(&facts);

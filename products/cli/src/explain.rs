@@ -49,7 +49,6 @@ pub(crate) struct Args {
     json: Json,
 }
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     args.json.check(args.record.as_slice())?;
     let knob = match args.what.as_deref().map(str::parse::<Knob>) {
@@ -136,7 +135,6 @@ fn explain_app(args: &Args, no_knob: &NotAKnob) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is explained.
 #[derive(Debug, Default, Serialize)]
 struct Explained {
     /// When the record has it decided; `None` for the settings of this moment.

@@ -19,7 +19,6 @@ pub(crate) struct Row {
     /// When the interval began: since 1970, by the wall clock at the begin of the session and the monotonic one since,
     /// so that a clock that was set meanwhile makes no jump.
     pub(crate) start_unix_ns: u64,
-    /// When it ended, likewise.
     pub(crate) end_unix_ns: u64,
     pub(crate) metrics: Vec<Metric>,
 }

@@ -47,7 +47,6 @@ pub(crate) struct Args {
     json: Json,
 }
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let app = args.app.as_deref();
     if args.all

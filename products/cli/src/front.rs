@@ -45,7 +45,6 @@ pub(crate) struct Args {
     json: Json,
 }
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let by_id = args.app_id.iter().map(|app_id| ("id", app_id.as_str().into()));
     let named = args.app.iter().map(|app| parameter(app)).chain(by_id).collect::<Vec<_>>();

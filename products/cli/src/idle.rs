@@ -40,7 +40,6 @@ enum Idle {
     No,
 }
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let idle = args.idle == Idle::Yes;
     args.socket.connect()?.answer("SetIdle", &[("idle", idle.into())])?;

@@ -127,7 +127,6 @@ enum Format {
     Openmetrics,
 }
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
         None => session::run(&args.watch),

@@ -14,7 +14,6 @@ use brisk_report::results::Document;
 
 use crate::bench::place;
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.preset.is_some() || args.in_guest {
         return lab::hand_over("profile --virtual");

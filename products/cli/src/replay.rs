@@ -36,7 +36,6 @@ pub(crate) struct Args {
     json: Json,
 }
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     args.json.check(std::slice::from_ref(&args.file))?;
     let instead = args.config.as_ref().map(|path| Config::load(path, false)).transpose()?;

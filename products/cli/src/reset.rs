@@ -30,7 +30,6 @@ pub(crate) struct Args {
     json: Json,
 }
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (restored, left) = match ask_the_daemon(args) {
         Ok(answer) => answer,

@@ -70,13 +70,11 @@ pub(crate) struct Socket {
 }
 
 impl Socket {
-    /// In this run directory.
     #[cfg(test)]
     pub(crate) fn of(run_dir: PathBuf) -> Self {
         Self { run_dir: Some(run_dir) }
     }
 
-    /// The run directory.
     pub(crate) fn run_dir(&self) -> PathBuf {
         brisk_api::run_dir(self.run_dir.clone())
     }
@@ -112,7 +110,6 @@ fn code(status: &Status) -> ExitCode {
     ExitCode::from(u8::from(next::is_lacking(status)))
 }
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let dialect = args.metrics.map(|format| match format {
         Format::Openmetrics => Dialect::Openmetrics,

@@ -199,7 +199,6 @@ pub(crate) fn keep_settings(
     keep.keep_of(origin, &report.header, session, |profile| frontier::choose(report, profile))
 }
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.study {
         Study::Slowdown(args) => run_slowdown(args),

@@ -71,7 +71,6 @@ pub(crate) struct Args {
     json: Json,
 }
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     args.json.check(&args.files)?;
     let receipts = Receipts::at(args.receipts.clone())?;

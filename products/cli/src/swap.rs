@@ -23,7 +23,6 @@ use plan::{Wishes, plan};
 
 pub(crate) use arguments::Args;
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
         Command::Setup(args) => set_up(args),

@@ -92,7 +92,6 @@ struct Libraries {
     json: Json,
 }
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match &args.command {
         Command::Advise(args) => advise::run(args),
@@ -121,7 +120,6 @@ fn libraries(args: &Libraries) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A line for each rule.
 fn rules_text(found: &PolicyFile, homes: &Homes) -> anyhow::Result<String> {
     let rules = found.policy.rules(homes)?;
     let line = |rule: &brisk_sync::policy::Rule| {

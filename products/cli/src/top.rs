@@ -26,7 +26,6 @@ it prints one screen and ends. Exit codes: 0 ended, 2 not possible.";
 
 /// Apps of which memory is shown.
 const APPS_MAX: usize = 12;
-/// Limits of --interval.
 const INTERVAL_LEAST: Duration = Duration::from_millis(100);
 const INTERVAL_MOST: Duration = Duration::from_secs(60);
 
@@ -41,7 +40,6 @@ pub(crate) struct Args {
     interval: Duration,
 }
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut client = args.socket.connect()?;
     let mut sampler = Sampler::new(Sense::default(), SampleChoice::default())?;

@@ -133,7 +133,6 @@ struct DevicePlan {
     known: Vec<Measurement>,
     /// Not measured yet, or to be measured again.
     missing: Vec<Measurement>,
-    /// A directory on it.
     place: Option<PathBuf>,
     /// Why there is none, and what to do.
     why_not: Option<String>,
@@ -141,7 +140,6 @@ struct DevicePlan {
     failed: Vec<Measurement>,
 }
 
-/// Runs it.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let given = [&args.config, &args.from, &args.key];
     args.json.check(&given.into_iter().flatten().cloned().collect::<Vec<_>>())?;

@@ -37,7 +37,6 @@ fn colour_is_where_it_is_wanted() {
     assert_eq!(wrong.status.code(), Some(2));
 }
 
-/// The document of a study.
 fn document(folder: &Path) -> String {
     let text = include_str!("footprint.json");
     let file = folder.join("a.json");

@@ -8,7 +8,6 @@ use std::process::{Command, Output};
 const PROFILES: &str = include_str!("fleet/profiles.json");
 const SIGNATURE: &str = include_str!("fleet/profiles.json.minisig");
 const KEY: &str = include_str!("fleet/fleet.pub");
-/// Of minisign itself.
 const OTHER_KEY: &str = include_str!("fleet/minisign.pub");
 
 /// A folder with the file of a fleet, its signature, its key and a configuration without devices.

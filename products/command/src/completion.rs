@@ -108,7 +108,6 @@ fn offered(source: Source, typed: &OsStr, or_files: bool) -> Vec<CompletionCandi
     found.into_iter().map(CompletionCandidate::new).collect()
 }
 
-/// Names of block devices.
 fn devices() -> Vec<String> {
     let entries = std::fs::read_dir("/sys/block").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()

@@ -239,7 +239,6 @@ fn read(path: &Path, required: bool) -> anyhow::Result<Option<Bench>> {
     }
 }
 
-/// The file of this user.
 fn of_user(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let dir = |name: &str| variable(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
     let base = dir("XDG_CONFIG_HOME").or_else(|| dir("HOME").map(|home| home.join(".config")))?;

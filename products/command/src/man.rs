@@ -16,12 +16,9 @@ pub struct Args {
     pub dir: PathBuf,
 }
 
-/// A finished page.
 #[derive(Debug)]
 pub struct Page {
-    /// Name of its file.
     pub name: String,
-    /// Its text for roff.
     pub text: String,
 }
 
@@ -169,7 +166,6 @@ fn flowing(text: &str) -> String {
     roff
 }
 
-/// Lines as they are.
 #[must_use]
 pub fn block(lines: &str) -> String {
     let indent = lines.lines().map(|line| line.len() - line.trim_start().len()).min().unwrap_or(0);

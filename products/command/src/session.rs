@@ -54,7 +54,6 @@ impl Session {
         Paths::with_run_dir(&self.run_dir)
     }
 
-    /// The machine.
     #[must_use]
     pub fn sense(&self) -> Sense {
         Sense::default()

@@ -36,19 +36,16 @@ const KNOWN_MAX: usize = 500;
 /// Processes that a line lists.
 const PIDS_SHOWN: usize = 8;
 
-/// A line of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     /// How much it matters.
     pub level: Level,
-    /// Its text.
     pub text: String,
 }
 
 /// An action, and on what it was done.
 #[derive(Debug, Clone, Copy)]
 pub struct Doing<'a> {
-    /// The action.
     pub once: &'a Once,
     /// Id of the app; empty when unknown.
     pub app: &'a str,
@@ -56,7 +53,6 @@ pub struct Doing<'a> {
     pub pids: &'a [u32],
     /// The engine that requested it.
     pub engine: &'a str,
-    /// Why.
     pub reason: &'a str,
 }
 
@@ -70,7 +66,6 @@ struct PendingAction {
 /// What the log knows.
 #[derive(Debug, Default)]
 pub struct Account {
-    /// By group.
     ends: BTreeMap<String, PendingAction>,
     frozen: BTreeMap<String, Frozen>,
     /// When a line was written last, and how often it was left out since.

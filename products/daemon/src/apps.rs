@@ -48,7 +48,6 @@ const LOCATED_NS: u64 = 5_000_000_000;
 /// Waiting for storage for less than this part of the time is rest.
 const REST_PERCENT: u64 = 2;
 
-/// All apps.
 #[derive(Debug, Default)]
 pub struct Apps {
     known: BTreeMap<PathBuf, TrackedGroup>,
@@ -169,7 +168,6 @@ impl Apps {
         self.known.retain(|_, known| known.session.is_none());
     }
 
-    /// Numbers of all sessions.
     pub fn sessions(&self) -> impl Iterator<Item = u32> {
         self.known.values().filter_map(|known| known.session.as_ref()).map(|session| session.id)
     }

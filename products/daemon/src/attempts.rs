@@ -86,7 +86,6 @@ impl Attempts {
         (attempts, complaints)
     }
 
-    /// Parts that rest.
     pub fn resting(&self) -> impl Iterator<Item = Resting> + '_ {
         self.crashes
             .iter()

@@ -18,12 +18,10 @@ pub struct Reading {
     pub monotonic_ns: u64,
     /// Since boot, with suspend.
     pub boot_ns: u64,
-    /// On the wall.
     pub wall_ns: u64,
 }
 
 impl Reading {
-    /// Reads them.
     #[must_use]
     pub fn now() -> Self {
         Self {

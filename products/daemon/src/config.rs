@@ -57,17 +57,13 @@ engines::with_engines!(with_sections! {
     #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields, default)]
     pub struct Config {
-        /// The daemon itself.
         pub daemon: Daemon,
         /// Which engines run, first before last.
         pub engines: Engines,
-        /// Fixed settings.
         pub fixed: BTreeMap<Knob, Fixed>,
         /// Fixed classes of apps, by id.
         pub apps: BTreeMap<String, Tolerance>,
-        /// Classes of services.
         pub services: Services,
-        /// What comes from a fleet.
         pub fleet: Fleet,
         /// Defaults of measurements, which the commands read from the same file: passed over here, and checked by `brisk config check`.
         #[serde(skip_serializing_if = "toml::Table::is_empty")]
@@ -113,7 +109,6 @@ pub enum Devices {
     /// Flash devices of mounted file systems and of swap; of the lab's, those that are mounted and are no phone's.
     #[default]
     Auto,
-    /// These, by kernel name.
     These(Vec<String>),
 }
 
@@ -176,7 +171,6 @@ impl Default for Services {
     }
 }
 
-/// Which engines run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Engines {
@@ -198,17 +192,10 @@ pub struct Fixed(pub String);
 /// A configuration that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The file cannot be read.
     #[error("the configuration cannot be used: make it a readable file, or remove it for the defaults")]
     Read(#[from] brisk_files::Error),
-    /// What stands in it cannot be used.
     #[error("{}:{complaint}", .path.display())]
-    Bad {
-        /// The file.
-        path: PathBuf,
-        /// Where and what.
-        complaint: Complaint,
-    },
+    Bad { path: PathBuf, complaint: Complaint },
 }
 
 impl Error {
@@ -329,7 +316,6 @@ fn record_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Er
     }
 }
 
-/// The section of an engine.
 fn checked<'de, D: Deserializer<'de>, C: Section>(deserializer: D) -> Result<C, D::Error> {
     let config = C::deserialize(deserializer)?;
     config.check().map_err(de::Error::custom)?;

@@ -68,7 +68,6 @@ const TROUBLE_MAX: usize = 200;
 /// Number of edges that `brisk status` shows.
 const ACTIONS_SHOWN: usize = 16;
 
-/// Names of the timers.
 mod timer {
     pub(super) const ROUND: &str = "round";
     pub(super) const SCAN_DEVICES: &str = "scan devices";
@@ -100,7 +99,6 @@ const TIMERS: &[Timer<Daemon>] = &[
     (timer::FINISH, |daemon| daemon.is_finished = true),
 ];
 
-/// The daemon.
 pub struct Daemon {
     options: Options,
     policy: Policy,
@@ -119,7 +117,6 @@ pub struct Daemon {
     _lock: Lock,
 }
 
-/// What decides.
 struct Policy {
     config: Config,
     /// The text of `config` and the measured profiles, for the record.
@@ -144,9 +141,7 @@ struct Machine {
     /// By how much it differs from UTC, as engines know it.
     told_utc_offset_s: Option<i32>,
     killers: Killers,
-    /// Managed devices.
     devices: Vec<Device>,
-    /// The other disks.
     left_alone: Vec<LeftAlone>,
     /// When they were scanned; `None` when devices came or went since.
     scanned_ns: Option<u64>,
@@ -424,7 +419,6 @@ impl Daemon {
     }
 }
 
-/// Writes a line to the log.
 fn log(line: Line) {
     brisk_log::line(line.level, &format!("briskd: {}", line.text));
 }

@@ -21,12 +21,9 @@ const MEMORY: [&str; 2] = ["zram", "ram"];
 /// Devices that are files, discs, programs or networks.
 const NOT_LOCAL: [&str; 8] = ["loop", "nbd", "rbd", "drbd", "sr", "fd", "zd", "ublkb"];
 
-/// All disks of a machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Disks {
-    /// Those to manage, by name.
     pub managed: Vec<Device>,
-    /// The others.
     pub left_alone: Vec<LeftAlone>,
 }
 

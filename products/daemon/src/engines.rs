@@ -94,7 +94,6 @@ const MISSED_MAX: usize = 1000;
 /// When engines are asked again after the memory of the machine could not be read.
 const UNREAD_NS: u64 = 10_000_000_000;
 
-/// One that runs.
 struct Member {
     name: String,
     engine: Box<dyn AnyEngine>,
@@ -104,10 +103,8 @@ struct Member {
     needs: Needs,
 }
 
-/// The engines that run.
 pub struct Engines {
     members: Vec<Member>,
-    /// What they use together.
     uses: Uses,
     /// Events that engines have not seen because they were not asked: the memory of the machine could not be read.
     missed: Vec<Event>,
@@ -137,7 +134,6 @@ impl Engines {
         Self { members: engines.into_iter().map(member).collect(), uses, missed: Vec::new() }
     }
 
-    /// Their names in order.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
         self.members.iter().map(|member| member.name.as_str()).collect()

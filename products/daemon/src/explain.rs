@@ -11,7 +11,6 @@ use brisk_record::{Decided, Item, Scene};
 pub struct Explanation {
     /// When that was decided, by the wall clock; `None` when nothing was decided by then.
     pub decided_unix_ms: Option<u64>,
-    /// All requested settings.
     pub settings: Vec<SettingState>,
     /// Messages of engines.
     pub notes: Vec<Note>,

@@ -17,17 +17,12 @@ const FRESH_NS: u64 = 60_000_000_000;
 /// A program that acts when memory is short.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Killer {
-    /// Name of the program.
     pub name: &'static str,
-    /// Other names of it.
     pub aliases: &'static [&'static str],
-    /// Whether it ends apps.
     pub ends_apps: bool,
-    /// What it does.
     pub does: &'static str,
 }
 
-/// Those that are known.
 pub const KILLERS: &[Killer] = &[
     Killer {
         name: "systemd-oomd",
@@ -193,7 +188,6 @@ pub struct Killers {
 }
 
 impl Killers {
-    /// Those that ran then.
     #[must_use]
     pub fn running(&self) -> &[MemoryProgram] {
         &self.running

@@ -25,9 +25,7 @@ const RECORDED_BYTES_MAX: usize = 256 << 10;
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}", .path.display())]
 pub struct NotWritten {
-    /// The file.
     pub path: PathBuf,
-    /// What the system said.
     source: io::Error,
 }
 

@@ -22,7 +22,6 @@ use crate::engines::Engines;
 /// A value with whose it is and which rule decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Choice {
-    /// The value.
     pub value: String,
     /// An engine, or `config`.
     pub engine: String,
@@ -38,7 +37,6 @@ pub struct Choice {
 pub struct Difference {
     /// When, by the clock on the wall of then.
     pub wall_unix_ms: u64,
-    /// The knob, or the action.
     pub knob: String,
     /// The recorded decision; `None` when nothing was requested.
     pub recorded: Option<Choice>,
@@ -46,10 +44,8 @@ pub struct Difference {
     pub replayed: Option<Choice>,
 }
 
-/// What a replay found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Replayed {
-    /// Sessions.
     pub sessions: u64,
     /// Sessions of which the beginning is not in the record, so that engines had to begin with nothing seen.
     pub cut_sessions: u64,

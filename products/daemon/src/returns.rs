@@ -16,7 +16,6 @@ use brisk_sense::Group;
 
 /// A return ends when the app has not waited for storage for this time.
 const REST_NS: u64 = 1_000_000_000;
-/// Longest return.
 const RETURN_NS_MAX: u64 = 10_000_000_000;
 /// Interval between samples.
 const SAMPLE_NS: u64 = 250_000_000;
@@ -36,7 +35,6 @@ pub struct StorageUse {
     pub waits: bool,
 }
 
-/// The return that goes on.
 #[derive(Debug, Default)]
 pub struct Returns {
     open: Option<Return>,
@@ -55,7 +53,6 @@ struct Return {
 }
 
 impl Returns {
-    /// The app that returns.
     #[must_use]
     pub fn group(&self) -> Option<&Group> {
         self.open.as_ref().map(|open| &open.group)
@@ -80,7 +77,6 @@ impl Returns {
         self.open.take_if(|open| open.group.name == group);
     }
 
-    /// When it is to be sampled.
     #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
         self.open.as_ref().map(|open| open.sampled_ns.saturating_add(SAMPLE_NS))

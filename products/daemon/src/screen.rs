@@ -26,7 +26,6 @@ pub fn is_on(connectors: &[Connector], lights: &[Backlight]) -> Option<bool> {
     Some(connected.any(|connector| connector.is_on && !(connector.is_built_in() && is_lit == Some(false))))
 }
 
-/// The screen and the user.
 #[derive(Debug, Default)]
 pub struct Screen {
     is_on: Option<bool>,

@@ -3,7 +3,6 @@
 
 use sd_notify::NotifyState;
 
-/// The service manager.
 #[derive(Debug)]
 pub struct ServiceManager {
     /// Interval of watchdog notifications: half of what the service manager allows.
@@ -12,7 +11,6 @@ pub struct ServiceManager {
 }
 
 impl ServiceManager {
-    /// As the environment says.
     #[must_use]
     pub fn of_environment(now_ns: u64) -> Self {
         let allowed = sd_notify::watchdog_enabled();
@@ -26,7 +24,6 @@ impl ServiceManager {
         self.beat_ns.map(|_| self.next_ns)
     }
 
-    /// The daemon is ready.
     pub fn ready(&self) {
         Self::say(&[NotifyState::Ready, NotifyState::Status("decides and acts")]);
     }

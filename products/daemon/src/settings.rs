@@ -10,16 +10,13 @@ use brisk_core::state::SettingState;
 
 use crate::savings::EnginesInForce;
 
-/// All requested settings.
 #[derive(Debug, Default)]
 pub struct Settings {
     states: BTreeMap<Knob, SettingState>,
 }
 
-/// What a round changed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Change {
-    /// Outcomes that are new.
     pub outcomes: Outcomes,
     /// Whether a reader would want to know: another value, another reason, another outcome.
     pub differs: bool,

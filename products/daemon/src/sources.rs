@@ -30,13 +30,11 @@ const STALL: Duration = Duration::from_millis(200);
 /// Groups that come and go faster than this are read together.
 const TOGETHER_NS: u64 = 10_000_000;
 
-/// The sources.
 #[derive(Debug)]
 pub struct Sources {
     signals: Signals,
     /// Fires when the clock on the wall is set, as after a suspend.
     clock: Option<OwnedFd>,
-    /// Control groups.
     pub groups: Option<GroupWatch>,
     groups_pace: Pace,
     /// Sessions of processes, where no control groups stand for apps.
@@ -60,7 +58,6 @@ struct Pace {
 }
 
 impl Pace {
-    /// Events were read.
     fn note_read(&mut self, now_ns: u64) {
         if self.read_ns.is_some_and(|read_ns| now_ns.saturating_sub(read_ns) < 2 * TOGETHER_NS) {
             self.until_ns = now_ns.saturating_add(TOGETHER_NS);

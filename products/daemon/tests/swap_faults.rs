@@ -27,7 +27,6 @@ const MIB: u64 = 1 << 20;
 /// What a return uses, and what it leaves in swap.
 const HOT: (u64, u64) = (100, 1100);
 const COLD: (u64, u64) = (1200, PAGES);
-/// No engine.
 const NO_ENGINE: &str = "[engines]\norder = []\n";
 
 #[test]

@@ -43,7 +43,6 @@ pub(crate) struct Learned {
     price: Price,
 }
 
-/// A run that goes on.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Run {
     curve: Curve,
@@ -148,7 +147,6 @@ impl Learned {
         }
     }
 
-    /// Learns a run that ended.
     pub(crate) fn learn(&mut self, run: Run) {
         if run.curve.is_empty() {
             return;

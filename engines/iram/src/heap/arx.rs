@@ -21,7 +21,6 @@ pub const COMMON_SAMPLE: usize = if PAST_MAX + 1 > HISTORICAL_MAX { PAST_MAX + 1
 /// p and q.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Order {
-    /// p: values of this run.
     pub past: usize,
     /// q: values of an earlier run.
     pub historical: usize,
@@ -52,9 +51,7 @@ impl Order {
 /// This run and an earlier one of the same app, both sampled at the same times since their launch.
 #[derive(Debug, Clone, Copy)]
 pub struct Pair<'a> {
-    /// y.
     pub current: &'a [f64],
-    /// u.
     pub historical: &'a [f64],
 }
 

@@ -52,7 +52,6 @@ impl Table {
         cells.min_by(|a, b| a.rmse.unwrap_or(f64::MAX).total_cmp(&b.rmse.unwrap_or(f64::MAX))).copied()
     }
 
-    /// The error of one order.
     #[must_use]
     pub fn rmse(&self, order: Order) -> Option<f64> {
         self.cells.iter().find(|cell| cell.order == order)?.rmse

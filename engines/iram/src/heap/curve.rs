@@ -73,7 +73,6 @@ impl Curve {
         self.codes.iter().max().map_or(0.0, |&code| bytes(code))
     }
 
-    /// Whether it has no value.
     pub(crate) fn is_empty(&self) -> bool {
         self.codes.is_empty()
     }

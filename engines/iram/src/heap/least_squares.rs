@@ -13,13 +13,10 @@ const PIVOT_MIN: f64 = 1e-9;
 /// Why nothing can be fitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Error {
-    /// No row was given.
     #[error("no sample to fit")]
     Empty,
-    /// Rows differ in length, or from the targets.
     #[error("rows of different length")]
     Shape,
-    /// A value is infinite or not a number.
     #[error("a value that is no finite number")]
     NotFinite,
 }

@@ -42,7 +42,6 @@ pub(crate) enum Situation {
     Growth,
     /// The first half minute, and earlier runs stood still.
     Young,
-    /// Later.
     Settled,
     /// No earlier run says anything of this time.
     Unknown,

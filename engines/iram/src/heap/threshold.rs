@@ -65,7 +65,6 @@ impl Fitted {
     }
 }
 
-/// A run that goes on.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Run {
     /// One a second since the launch, held over gaps; no more than the first minute.
@@ -83,10 +82,13 @@ pub(crate) struct Run {
 pub(crate) enum Basis {
     /// The first three seconds.
     Default,
-    /// No model yet.
     NoModel,
     /// Equation 5.3.
-    Model { order: Order, predicted_bytes: f64, rmse_bytes: f64 },
+    Model {
+        order: Order,
+        predicted_bytes: f64,
+        rmse_bytes: f64,
+    },
 }
 
 impl Run {

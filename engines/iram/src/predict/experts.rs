@@ -7,9 +7,7 @@
 use super::history::{HALF_LIVES_LAUNCHES, Here, History, SLOT_MINUTES, SLOTS, SLOTS_A_DAY, magnitude, slot};
 use super::returns::{self, Hazards};
 
-/// Most candidates.
 pub(super) const CANDIDATES_MAX: usize = 64;
-/// Number of experts.
 pub(super) const EXPERTS: usize = 16;
 /// Number of facts about an app that are no chances.
 pub(super) const FACTS: usize = 9;
@@ -80,14 +78,11 @@ fn power_law(rank: usize) -> f32 {
     (rank as f32 + 1.0).powf(-RANK_POWER)
 }
 
-/// A candidate.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Candidate {
-    /// Index of the app.
     pub(super) app: u16,
     /// Its chance by each expert.
     pub(super) chances: [f32; EXPERTS],
-    /// Facts about it.
     pub(super) facts: [f32; FACTS],
 }
 
@@ -185,7 +180,6 @@ impl<'a> View<'a> {
         Self { history, here, ids, places, base }
     }
 
-    /// The count of an app.
     fn of<'b>(&self, tally: &'b mut Tally, app: u16) -> &'b mut f32 {
         &mut tally.0[usize::from(self.places[usize::from(app)])]
     }
@@ -224,7 +218,6 @@ impl<'a> View<'a> {
         [one, lately.smoothed(&self.base, 1.0), paused.smoothed(&one, 1.0), two, three.smoothed(&two, 1.0)]
     }
 
-    /// How sessions began.
     fn sessions(&self) -> Tally {
         let mut tally = Tally::NONE;
         let mut weight = 1.0;

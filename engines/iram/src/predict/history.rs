@@ -6,7 +6,6 @@
 use super::Moment;
 use super::returns::{self, Returns};
 
-/// Apps that are remembered.
 pub(super) const APPS_MAX: usize = 512;
 /// Bytes of all names together.
 pub(super) const NAMES_BYTES_MAX: usize = 48 << 10;
@@ -22,7 +21,6 @@ const COUNT_LEAST: f32 = 1e-6;
 /// A launch after so long a pause begins a session, as one after an unlock does.
 pub(super) const SESSION_PAUSE_S: u64 = 300;
 
-/// No launch.
 pub(super) const NONE: u32 = u32::MAX;
 
 const MINUTES_A_WEEK: u64 = 10_080;
@@ -30,9 +28,7 @@ const MINUTES_A_WEEK: u64 = 10_080;
 /// An app was brought to the foreground.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Launch {
-    /// Index of the app.
     pub(super) app: u16,
-    /// Unix time.
     pub(super) at_s: u64,
     /// Local time since Monday 00:00.
     pub(super) minute: u16,
@@ -74,7 +70,6 @@ impl Launch {
 /// What is remembered of an app.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Known {
-    /// Its id.
     pub(super) name: String,
     /// How often it was used.
     pub(super) uses: u32,
@@ -84,7 +79,6 @@ pub(super) struct Known {
     pub(super) last_nth: u64,
     /// Decayed counts of uses, by [`HALF_LIVES_LAUNCHES`].
     pub(super) counts: [f32; HALF_LIVES_LAUNCHES.len()],
-    /// When it returned.
     pub(super) returns: Returns,
     /// Its last notification since its last use, Unix time.
     pub(super) notified_s: Option<u64>,
@@ -99,7 +93,6 @@ pub(super) struct History {
     pub(super) apps: Vec<Known>,
     /// Indices of apps, the most recently used first.
     pub(super) recent: Vec<u16>,
-    /// Launches in order.
     pub(super) launches: Vec<Launch>,
     /// Positions of those launches that began sessions, in order.
     pub(super) begins: Vec<u32>,
@@ -111,7 +104,6 @@ pub(super) struct History {
     pub(super) unlocked: bool,
     /// Launches in this session before the last one.
     pub(super) in_session: u32,
-    /// Returns of all apps.
     pub(super) returns: returns::Pooled,
     /// Decayed counts, by the middle half-life, of: all launches, those of apps never seen, those of apps used long ago.
     pub(super) rare: [f32; 3],
@@ -143,7 +135,6 @@ impl History {
         self.recent.iter().copied().find(|&id| self.apps[usize::from(id)].name == name)
     }
 
-    /// The app in front.
     pub(super) fn front(&self) -> Option<u16> {
         self.recent.first().copied()
     }

@@ -18,11 +18,9 @@ use super::experts::{Candidate, EXPERTS, FACTS, RANKS, first_ranks};
 use super::history::{CONTEXTS, Here};
 use super::start;
 
-/// Number of features.
 pub(super) const FEATURES: usize = EXPERTS + 1 + FACTS;
 /// Sets of weights: for all launches, then by context.
 pub(super) const SETS: usize = 1 + CONTEXTS;
-/// Weights of all sets.
 pub(super) type Weights = [[f32; FEATURES]; SETS];
 
 /// Least chance that counts in a logarithm, which bounds the features.
@@ -37,10 +35,8 @@ const SHARE: f32 = 0.01;
 /// What a launch leaves of the counts of ranks.
 const KEPT_RANKS: f32 = 0.999;
 
-/// What is learned.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Mixture {
-    /// Weights of the logit.
     pub(super) weights: Weights,
     /// Sums of their squared gradients.
     pub(super) squares: Weights,

@@ -16,7 +16,6 @@ pub(super) const TIMES_S: [u64; 19] = [
 const PRIOR: f32 = 3.0;
 /// Count of an app's intervals at which all its counts are halved, so that habits may change.
 const INTERVALS_MAX: u32 = 255;
-/// The same of all apps.
 const POOLED_MAX: u32 = 1 << 20;
 /// What the pooled hazard of a bin is before anything was seen, and how many observations that stands for.
 const FIRST_HAZARD: f32 = 0.2;

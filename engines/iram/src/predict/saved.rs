@@ -18,20 +18,12 @@ const MINUTES_A_WEEK: u16 = 10_080;
 /// Why a stored form is no predictor.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum StateError {
-    /// It was written by another version of brisk.
     #[error(
         "the learned state of the predictor has version {version}, and this brisk reads {VERSION}: begin with a new one"
     )]
-    Version {
-        /// Its version.
-        version: u32,
-    },
-    /// A part contradicts another, or a limit.
+    Version { version: u32 },
     #[error("the learned state of the predictor is damaged ({part}): begin with a new one")]
-    Damaged {
-        /// The part.
-        part: &'static str,
-    },
+    Damaged { part: &'static str },
 }
 
 /// Version number, which is read first.

@@ -41,7 +41,6 @@ pub(super) struct Totals {
     pub(super) read_pages: u64,
     /// Read by the engine's wish.
     pub(super) ahead_pages: u64,
-    /// What of that was touched.
     pub(super) useful_pages: u64,
     /// Touched in returns while in swap at their begin.
     pub(super) needed_pages: u64,

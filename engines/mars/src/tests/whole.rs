@@ -11,7 +11,6 @@ use super::*;
 const TOTAL_PAGES: u64 = 24 * 1024;
 /// Returns to each app that are not counted: without knowledge, a return costs what it costs without the engine.
 const WARM_TIMES: u64 = 2;
-/// Returns that are counted.
 const RETURNS: u64 = 16;
 
 /// A load: apps, the last of which may be a hog, and the returns to them.
@@ -20,7 +19,6 @@ struct Load {
     returns: Vec<Return>,
 }
 
-/// One return.
 struct Return {
     app: usize,
     touched: BTreeSet<u64>,

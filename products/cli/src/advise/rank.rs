@@ -10,7 +10,6 @@ use brisk_sync::advice::Advice;
 use brisk_sync::policy::Class;
 use serde::Serialize;
 
-/// What is known.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Evidence {
     /// How services are managed here.
@@ -43,7 +42,6 @@ pub(super) struct Cure {
     /// Times as fast; absent where all of the time in question goes.
     pub(super) gain: Option<f64>,
     pub(super) basis: Basis,
-    /// What the gain is of.
     pub(super) of: String,
     pub(super) cost: &'static str,
     pub(super) risk: String,
@@ -54,7 +52,6 @@ pub(super) struct Cure {
     pub(super) steps: &'static str,
 }
 
-/// What a solution takes.
 struct Solution {
     name: &'static str,
     cost: &'static str,

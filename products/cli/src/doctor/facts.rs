@@ -21,7 +21,6 @@ pub(crate) type Known<T> = Result<T, String>;
 /// A file system and the disk under it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Home {
-    /// The directory.
     pub(crate) path: PathBuf,
     /// File system type.
     pub(crate) fs_type: String,

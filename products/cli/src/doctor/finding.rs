@@ -61,7 +61,6 @@ impl Part {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum State {
-    /// Met.
     Ok,
     /// The part works with less.
     Degraded,
@@ -83,13 +82,11 @@ impl State {
 /// One need of one part, and how it is met here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Finding {
-    /// Whose need.
     pub(crate) part: Part,
     /// What is needed: a stable name.
     pub(crate) check: &'static str,
     /// How well it is met.
     pub(crate) state: State,
-    /// What was seen.
     pub(crate) seen: String,
     /// Why it matters, when it is not met.
     #[serde(skip_serializing_if = "Option::is_none")]

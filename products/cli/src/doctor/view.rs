@@ -48,7 +48,6 @@ struct PartFindings<'a> {
     findings: Vec<&'a Finding>,
 }
 
-/// One JSON document.
 pub(super) fn document<'a>(facts: &'a Facts, findings: &'a [Finding], state: State) -> Document<Doctor<'a>> {
     let memory = facts.memory.as_ref().ok();
     let devices = facts.queues.as_deref().unwrap_or_default().iter().map(|queue| Device {

@@ -5,7 +5,6 @@ use std::collections::HashSet;
 
 use brisk_core::snapshot::{Interval, Snapshot};
 
-/// What a value belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Part {
     /// `cpu`, `memory`, `paging`, `pressure`, `disk`, `net` or `app`.

@@ -2,12 +2,10 @@
 //! statistic (`read_latency_ms_mean`). OpenMetrics wants base units at the end and ratios instead of percents (OpenMetrics 1.0,
 //! "Units and Base Units"), Perfetto a sign for its axis.
 
-/// A unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Unit {
     /// How names of brisk end in it.
     ending: &'static str,
-    /// As on an axis.
     pub(crate) sign: &'static str,
     /// The base unit of OpenMetrics.
     base: &'static str,

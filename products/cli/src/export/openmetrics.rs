@@ -8,12 +8,10 @@ use super::names::{Name, openmetrics};
 use super::table::Columns;
 use super::{Rows, names};
 
-/// How a value behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Never falls while the process lives.
     Counter,
-    /// Any other.
     Gauge,
 }
 
@@ -30,7 +28,6 @@ pub(crate) enum Dialect {
 /// A family that has begun: its samples follow.
 pub(crate) struct Family<'a> {
     out: &'a mut dyn Write,
-    /// As in samples.
     name: String,
     factor: f64,
 }
@@ -90,7 +87,6 @@ impl<'a> Family<'a> {
     }
 }
 
-/// Ends the text.
 pub(crate) fn end(out: &mut dyn Write, dialect: Dialect) -> anyhow::Result<()> {
     if dialect == Dialect::Openmetrics {
         writeln!(out, "# EOF")?;
@@ -132,7 +128,6 @@ pub(crate) fn record(columns: &Columns, rows: &Rows<'_>, out: &mut dyn Write) ->
     end(out, Dialect::Openmetrics)
 }
 
-/// What names one of a kind.
 fn label(kind: &str) -> &'static str {
     match kind {
         "disk" => "device",

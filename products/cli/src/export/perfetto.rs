@@ -83,13 +83,11 @@ struct TrackEvent {
 /// BuiltinClock of builtin_clock.proto. Times without a clock are of the second.
 const CLOCK_REALTIME: u32 = 1;
 const CLOCK_BOOTTIME: u32 = 6;
-/// TrackEvent.Type.
 const TYPE_COUNTER: i32 = 4;
 /// CounterDescriptor.Unit.
 const UNIT_SIZE_BYTES: i32 = 3;
 /// TracePacket.SequenceFlags.
 const SEQ_INCREMENTAL_STATE_CLEARED: u32 = 1;
-/// There is one writer.
 const SEQUENCE: u32 = 1;
 
 /// Writes the trace of a record.

@@ -6,7 +6,6 @@ use brisk_daemon::config::DEFAULT_TEXT;
 
 const NAME: &str = "brisk.toml";
 
-/// The page.
 pub(super) fn page(edition: &Edition) -> Page {
     let mut text = edition.title(NAME, "5");
     text += ".SH NAME\nbrisk.toml \\- configuration of brisk\n";
@@ -22,7 +21,6 @@ pub(super) fn page(edition: &Edition) -> Page {
 enum Of {
     File,
     Section(String),
-    /// Keys with their values.
     Keys(Vec<String>),
 }
 

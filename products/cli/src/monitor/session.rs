@@ -21,7 +21,6 @@ use super::pace::{Pace, Wake};
 use super::summary::{Collector, OwnCost};
 use super::{Watch, view};
 
-/// Runs one.
 pub(super) fn run(watch: &Watch) -> anyhow::Result<ExitCode> {
     let samples_max = watch.duration.map(|duration| intervals(duration, watch.interval)).transpose()?;
     let sense = Sense::default();

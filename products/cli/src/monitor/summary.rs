@@ -12,7 +12,6 @@ use crate::export::metric::{self, Key};
 /// Values are kept in hundredths, with two digits of precision.
 const SCALE: f64 = 100.0;
 
-/// Collects a session.
 #[derive(Debug, Default)]
 pub(super) struct Collector {
     previous: Option<Snapshot>,
@@ -40,7 +39,6 @@ pub(super) struct Spread {
     /// Which one; empty for the machine.
     #[serde(rename = "of")]
     pub(super) part: String,
-    /// What, in which unit.
     pub(super) name: Cow<'static, str>,
     /// Number of intervals that have it.
     pub(super) count: u64,
@@ -69,7 +67,6 @@ pub(super) struct NetSums {
     pub(super) transmit_bytes: f64,
 }
 
-/// What one app used.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(super) struct AppSums {
     pub(super) cpu_s: f64,
@@ -93,7 +90,6 @@ pub(super) struct OwnCost {
 pub(super) struct Summary {
     /// From the first sample to the last, without gaps.
     pub(super) elapsed_s: f64,
-    /// Samples.
     pub(super) samples: u64,
     pub(super) spreads: Vec<Spread>,
     pub(super) disks: BTreeMap<String, DiskSums>,
@@ -180,7 +176,6 @@ impl Collector {
         self.samples
     }
 
-    /// All that was collected.
     pub(super) fn summary(&self) -> Summary {
         let spread = |((part, name), tally): (&Key, &Tally)| Spread {
             kind: part.kind,

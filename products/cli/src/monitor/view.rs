@@ -71,7 +71,6 @@ pub(super) fn summary_json(summary: &Summary, ending: &Ending<'_>) -> serde_json
     Ok(serde_json::to_string(&document)? + "\n")
 }
 
-/// One sample in one line.
 pub(super) fn line(now: &Snapshot, interval: &Interval) -> String {
     let some = |stall: Option<StallShares>| stall.map_or_else(|| "-".to_owned(), |stall| percent(stall.some_percent));
     let (pressure, paging) = (&interval.pressure, &interval.paging);

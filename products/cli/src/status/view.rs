@@ -11,7 +11,6 @@ use brisk_core::state::SettingState;
 use brisk_core::units::{format_bytes, three_digits};
 use jiff::{Timestamp, tz::TimeZone};
 
-/// A status for people.
 pub(super) fn text(status: &Status) -> String {
     let mut text = String::new();
     let since = age(status.at_unix_ms.saturating_sub(status.started_unix_ms));
@@ -186,7 +185,6 @@ pub(crate) fn setting_lines(setting: &SettingState, now_unix_ms: u64) -> String 
     text
 }
 
-/// A span of time, short.
 pub(crate) fn age(span_ms: u64) -> String {
     let seconds = span_ms / 1000;
     match seconds {

@@ -13,13 +13,11 @@ const BYTES_MAX: u64 = 4096;
 /// What deletes a submission.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Receipt {
-    /// Id of the submission.
     pub(super) id: String,
     /// 128 random bits in hexadecimal digits.
     pub(super) secret: String,
 }
 
-/// The folder of receipts.
 #[derive(Debug)]
 pub(super) struct Receipts {
     folder: PathBuf,
@@ -36,7 +34,6 @@ impl Receipts {
         Ok(Self { folder: folder.context("there is no home directory for receipts: give --receipts")? })
     }
 
-    /// The file of a receipt.
     pub(super) fn file(&self, id: &str) -> PathBuf {
         self.folder.join(format!("{id}.json"))
     }
@@ -69,7 +66,6 @@ impl Receipts {
         Ok(receipt)
     }
 
-    /// Keeps a receipt on disk.
     pub(super) fn keep(&self, receipt: &Receipt) -> anyhow::Result<()> {
         let file = self.file(&receipt.id);
         let text = serde_json::to_string(receipt).context("cannot write JSON")? + "\n";

@@ -18,14 +18,12 @@ const ATTEMPTS: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// Longest pause that a server may ask for.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
-/// For one request.
 const TIMEOUT_S: &str = "30";
 /// Most bytes of an answer that are read.
 const ANSWER_BYTES_MAX: u64 = 4096;
 /// Exit codes of curl for what may be otherwise a moment later: no name, no connection, no time, an answer cut short.
 const PASSING: [i32; 10] = [5, 6, 7, 16, 18, 28, 52, 55, 56, 92];
 
-/// A fleet.
 #[derive(Debug)]
 pub(super) struct Server {
     url: String,
@@ -34,7 +32,6 @@ pub(super) struct Server {
 /// What came of one request.
 #[derive(Debug, PartialEq, Eq)]
 enum ServerReply {
-    /// With this status.
     Done(u16),
     /// Not now: why, and how long the server wants to be left alone.
     Later(String, Option<Duration>),
@@ -43,7 +40,6 @@ enum ServerReply {
 }
 
 impl Server {
-    /// The fleet at a URL.
     pub(super) fn at(url: &str) -> anyhow::Result<Self> {
         let url = url.trim_end_matches('/');
         let is_https = url.starts_with("https://");
@@ -63,7 +59,6 @@ impl Server {
         Ok(if self.repeated(&address, &options, body)? == 201 { "stored" } else { "known already" })
     }
 
-    /// Deletes a submission.
     pub(super) fn delete(&self, id: &str, secret: &str) -> anyhow::Result<&'static str> {
         let address = format!("{}/v1/submissions/{id}", self.url);
         let header = format!("authorization: Bearer {secret}\n");

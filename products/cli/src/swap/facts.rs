@@ -9,7 +9,6 @@ use brisk_sense::{Capability, DeviceNumber, Sense, Swap};
 
 use super::plan::FILE_SYSTEMS;
 
-/// Seconds of a day.
 const DAY_S: f64 = 86_400.0;
 /// Files for an area that is not named, the best place first: the root, and what can be written where the root cannot.
 const FILES: [&str; 3] = ["/swapfile", "/var/swapfile", "/home/swapfile"];
@@ -19,18 +18,15 @@ const FILES: [&str; 3] = ["/swapfile", "/var/swapfile", "/home/swapfile"];
 pub(crate) struct Facts {
     pub(crate) is_root: bool,
     pub(crate) memory_bytes: u64,
-    /// Areas in use.
     pub(crate) areas: Vec<Swap>,
     /// Where it may be: one that the user named, or several.
     pub(crate) places: Vec<AreaLocation>,
     pub(crate) has_zram: bool,
     /// What was swapped out since the start of the machine.
     pub(crate) swapped_out_bytes: u64,
-    /// Time since then.
     pub(crate) up_s: f64,
 }
 
-/// Where the area is to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AreaLocation {
     File {
@@ -44,13 +40,11 @@ pub(crate) enum AreaLocation {
         /// As the user named it: a name of udev stays when those of the kernel move.
         path: PathBuf,
         size_bytes: u64,
-        /// Who uses it.
         used_by: Option<String>,
         content: Content,
     },
 }
 
-/// What is on a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Content {
     Nothing,

@@ -40,7 +40,6 @@ pub(crate) struct Wishes {
     pub(crate) dry_run: bool,
 }
 
-/// The plan.
 pub(crate) fn plan(facts: &Facts, wishes: &Wishes) -> anyhow::Result<SwapPlan> {
     if !facts.is_root && !wishes.dry_run {
         bail!(

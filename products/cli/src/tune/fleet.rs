@@ -22,14 +22,12 @@ pub(super) struct Key {
     key: PublicKey,
 }
 
-/// The settings of a fleet.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(super) struct Fleet {
     kind: String,
     schema_version: u32,
     /// Day on which they were made.
     pub(super) made: String,
-    /// Of emulated devices.
     pub(super) emulated: bool,
     profiles: Vec<FleetProfile>,
 }
@@ -37,26 +35,22 @@ pub(super) struct Fleet {
 /// The best settings of a model and firmware.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct FleetProfile {
-    /// Kind of device.
     kind: String,
     /// Its model, as submissions name it.
     model: String,
     /// Its firmware; absent where devices tell none.
     firmware: Option<String>,
-    /// The scheduler.
     pub(super) scheduler: String,
     /// Settings by the names of knobs.
     pub(super) settings: BTreeMap<String, String>,
     /// Readers have a higher priority.
     pub(super) priorities: bool,
-    /// What speaks for them.
     pub(super) evidence: Evidence,
 }
 
 /// What devices of a fleet gained.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Evidence {
-    /// Number of devices.
     pub(super) devices: u32,
     /// Mean read latency over that with the settings found, median of devices.
     pub(super) read_ratio: f64,

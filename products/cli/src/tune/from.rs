@@ -100,7 +100,6 @@ struct Signed {
     key: PathBuf,
 }
 
-/// Runs it.
 pub(super) fn run(args: &Args, file: &Path) -> anyhow::Result<ExitCode> {
     let path = args.config.as_deref().unwrap_or(Path::new(CONFIG));
     let config = Config::load(path, args.config.is_none())?.0;

@@ -32,9 +32,7 @@ const SCORE_NS: u64 = 60_000_000_000;
 /// Where a process is: its control group of version 2, and the directory of its session in /proc.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProcessGroups {
-    /// The group.
     pub group: Option<PathBuf>,
-    /// The session.
     pub session: Option<PathBuf>,
 }
 
@@ -85,7 +83,6 @@ impl SoundAndLocks {
 /// What the files of one app's group say. `None`: they do not tell.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OfGroup {
-    /// Whether it is frozen.
     pub frozen: Option<bool>,
     /// The least `oom_score_adj` of its processes, where that is asked for.
     pub oom_score_adj: Option<i16>,

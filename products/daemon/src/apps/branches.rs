@@ -16,10 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use brisk_core::app::{Branch, Preference};
 
-/// A process of an app.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Process {
-    /// Its number.
     pub pid: u32,
     /// The process that started or adopted it.
     pub parent: u32,
@@ -29,7 +27,6 @@ pub struct Process {
     pub has_terminal: bool,
     /// When it started, in ticks after boot.
     pub start_ticks: u64,
-    /// Its name.
     pub name: String,
     /// Its anonymous memory and swap.
     pub memory_bytes: u64,

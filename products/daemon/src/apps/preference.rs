@@ -17,7 +17,6 @@ const FILES: &[&str] = &["/etc/default/earlyoom", "/etc/conf.d/earlyoom", "/etc/
 const OPTIONS: &[(&str, EndOrder)] =
     &[("--ignore", EndOrder::Never), ("--avoid", EndOrder::Last), ("--prefer", EndOrder::First)];
 
-/// All patterns.
 #[derive(Debug, Default)]
 pub struct Preferences {
     patterns: Vec<(EndOrder, &'static str, Regex)>,

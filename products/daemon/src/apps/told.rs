@@ -34,7 +34,6 @@ pub(super) struct ToldFront {
     at_ns: u64,
 }
 
-/// A launch that was told.
 #[derive(Debug)]
 pub(super) struct ToldLaunch {
     id: String,

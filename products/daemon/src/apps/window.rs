@@ -19,9 +19,7 @@ const PROGRAM_BYTES: usize = 15;
 /// How an app id is like the id of an app, closest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Likeness {
-    /// It is the same.
     Same,
-    /// It differs in case.
     Case,
     /// One of them is the last part of the other: `org.gnome.Evince` and `evince`.
     LastPart,

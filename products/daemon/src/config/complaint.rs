@@ -9,7 +9,6 @@ pub struct Complaint {
     pub line: usize,
     /// Character in the line, the first is 1.
     pub column: usize,
-    /// What is wrong.
     pub what: String,
     /// What was probably meant.
     pub suggestion: Option<String>,

@@ -15,10 +15,8 @@ const UNREAD_NS_MAX: u64 = 10_000_000_000;
 /// How long a client may stay without asking anything.
 const IDLE_NS_MAX: u64 = 30_000_000_000;
 
-/// Who is at the other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer {
-    /// The user.
     pub uid: u32,
 }
 
@@ -101,7 +99,6 @@ impl Connection {
         self.may_ask() && (self.inbox.contains(&0) || self.inbox.len() > CALL_BYTES_MAX)
     }
 
-    /// The call that waits.
     pub(super) fn take_call(&mut self, now_ns: u64) -> Result<Call, Disconnected> {
         let end =
             self.inbox.iter().position(|&byte| byte == 0).filter(|&end| end <= CALL_BYTES_MAX).ok_or(Disconnected)?;

@@ -15,7 +15,6 @@ use rustix::process::Gid;
 
 use super::connection::{Connection, Disconnected, Peer};
 
-/// Clients at once.
 const CLIENTS_MAX: usize = 16;
 /// Of these, the ones that are not root.
 const STRANGERS_MAX: usize = 12;
@@ -41,28 +40,19 @@ pub struct Server {
     polls_listener: bool,
 }
 
-/// A call of a client.
 #[derive(Debug)]
 pub struct ClientCall {
     client: usize,
     oneway: bool,
-    /// What it calls.
     pub method: Method,
-    /// Who.
     pub peer: Peer,
 }
 
 /// Why there is no control socket.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
-    /// It cannot be made.
     #[error("cannot make the control socket {}", .path.display())]
-    Make {
-        /// Where.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    Make { path: PathBuf, source: io::Error },
 }
 
 impl Server {
@@ -238,7 +228,6 @@ impl Server {
         peer.uid == 0 || peer.uid == self.own_uid
     }
 
-    /// Answers a call.
     pub fn answer(&mut self, call: &ClientCall, reply: &Reply, now_ns: u64) {
         let Some(place) = self.connections.get_mut(call.client) else { return };
         let Some(connection) = place else { return };

@@ -1,8 +1,6 @@
 //! Answers to clients of the control socket.
 
-use brisk_api::{
-    Cost, Device, Fault, Happening, Launches, Method, Record, Reply, Status, reply_with,
-};
+use brisk_api::{Cost, Device, Fault, Happening, Launches, Method, Record, Reply, Status, reply_with};
 use brisk_core::action::Once;
 use brisk_core::causes::in_one_line;
 use brisk_core::decision::Note;

@@ -102,7 +102,6 @@ impl Daemon {
         }
     }
 
-    /// All apps, classified.
     pub(super) fn list_apps(&mut self, now_ns: u64) -> Vec<App> {
         let Machine { sense, apps, .. } = &mut self.machine;
         apps.refresh(now_ns, |dir| nice_min(sense, dir), |dir| sense.cgroup_settings(dir));

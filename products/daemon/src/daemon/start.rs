@@ -240,7 +240,6 @@ fn about(sense: &Sense) -> Session {
 }
 
 impl Options {
-    /// Where it records.
     pub(super) fn record(&self, config: &Config) -> Record {
         config.daemon.record.of(&self.run_dir, !self.or_default)
     }

@@ -120,7 +120,6 @@ impl Drop for App {
     }
 }
 
-/// A daemon.
 pub(crate) struct Briskd {
     pub(crate) dir: tempfile::TempDir,
     child: Child,

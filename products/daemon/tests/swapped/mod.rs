@@ -190,7 +190,6 @@ impl App {
         (app, address.expect("an address"))
     }
 
-    /// Its process.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -210,7 +209,6 @@ impl App {
         self.ask(&format!("use {from} {to}"), "used");
     }
 
-    /// Has it lock these pages.
     pub(crate) fn lock(&mut self, from: u64, to: u64) {
         self.ask(&format!("lock {from} {to}"), "locked");
     }

@@ -224,7 +224,6 @@ fn memory(facts: &Facts, needs: &mut Needs<'_>) {
     }
 }
 
-/// Energy meters.
 pub(super) fn energy(facts: &Facts, mut needs: Needs<'_>) {
     let why = "the energy counters of the processor are one of two meters";
     let zones = needs.known(State::Degraded, "powercap", &facts.powercap, why).map_or(&[][..], Vec::as_slice);
