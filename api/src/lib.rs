@@ -8,10 +8,10 @@
 //! client ──Call──> socket ──> Method (`method`) ──> the daemon ──> Reply, or a Fault ──> client
 //! ```
 //!
-//! `org.brisk.Daemon.varlink` describes the interface. What methods return is in `status` (the daemon at one moment) and
-//! `surveys` (what engines make of apps); settings and actions are those of `brisk_core::state`. `dirs` says where a
-//! daemon has its files, `resting` which parts of it can rest, `init` how a service is started on this machine; `render`
-//! turns events, outcomes and rules into sentences.
+//! `org.brisk.Daemon.varlink` describes the interface. What methods return is in `status` (the daemon at one moment)
+//! and `surveys` (what engines make of apps); settings and actions are those of `brisk_core::state`. `dirs` says where
+//! a daemon has its files, `resting` which parts of it can rest, `init` how a service is started on this machine;
+//! `render` turns events, outcomes and rules into sentences.
 //!
 //! Properties: `the_description_names_what_is_sent`; `no_call_makes_it_panic`.
 

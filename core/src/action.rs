@@ -1,9 +1,9 @@
 //! What brisk can do to a machine.
 //!
-//! A *setting* ([`Setting`]) is a knob with a value: in force for as long as an engine requests it; the knob gets its original
-//! value, the one from before brisk, afterwards.
-//! A *one-shot action* ([`Once`]) happens once. Some leave a state behind that has to be undone when brisk ends: a frozen group is
-//! thawed (undone by the journal, `platform/act/src/undo.rs`; [`Once::undo`] names the opposite action).
+//! A *setting* ([`Setting`]) is a knob with a value: in force for as long as an engine requests it; the knob gets its
+//! original value, the one from before brisk, afterwards.
+//! A *one-shot action* ([`Once`]) happens once. Some leave a state behind that has to be undone when brisk ends: a
+//! frozen group is thawed (undone by the journal, `machine/act/src/undo.rs`; [`Once::undo`] names the opposite action).
 //! `brisk-act` journals it, like a setting.
 //!
 //! Properties: `each_action_either_favours_an_app_or_takes_from_it`; `what_undoes_an_action_is_its_opposite`.
@@ -85,9 +85,10 @@ pub struct FileRanges {
     pub ranges: Vec<FileRange>,
 }
 
-/// An action that happens once, on the control group of an app. The order is that of execution: apps run again first, then
-/// memory is freed, and read back last. Freeing and reading take time: the actions of an app that returns (`Thaw`, `PageIn`,
-/// `ReadAhead`) end the page-outs that are under way, of all apps, and what was not written of them is dropped.
+/// An action that happens once, on the control group of an app. The order is that of execution: apps run again first,
+/// then memory is freed, and read back last. Freeing and reading take time: the actions of an app that returns (`Thaw`,
+/// `PageIn`, `ReadAhead`) end the page-outs that are under way, of all apps, and what was not written of them is
+/// dropped.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum Once {
@@ -101,15 +102,16 @@ pub enum Once {
         /// Name of the control group.
         group: String,
     },
-    /// Its processes are asked to end (SIGTERM), and killed when they have not ended in time. Asked again, they have the lesser time.
+    /// Its processes are asked to end (SIGTERM), and killed when they have not ended in time. Asked again, they have
+    /// the lesser time.
     EndApp {
         /// Name of the control group.
         group: String,
         /// Time between the two.
         grace_ms: u64,
     },
-    /// A process of the group and all that it has started are asked to end, and killed when they have not ended in time: in a terminal or
-    /// session, whose shell stays.
+    /// A process of the group and all that it has started are asked to end, and killed when they have not ended in
+    /// time: in a terminal or session, whose shell stays.
     EndProcess {
         /// Name of the control group.
         group: String,
@@ -171,8 +173,8 @@ pub enum Once {
         /// The ranges, in the order of reading.
         ranges: Vec<AddressRange>,
     },
-    /// Ranges of its memory are mapped again, read from swap where they are there (process_vm_readv): they are in memory as if the app
-    /// had touched them, so that they can be written out to other slots.
+    /// Ranges of its memory are mapped again, read from swap where they are there (process_vm_readv): they are in
+    /// memory as if the app had touched them, so that they can be written out to other slots.
     MapIn {
         /// Name of the control group.
         group: String,
@@ -214,7 +216,8 @@ impl Once {
         }
     }
 
-    /// Whether the app gets something by it: time to run, memory, a longer life, or the device for itself. All other actions take that away.
+    /// Whether the app gets something by it: time to run, memory, a longer life, or the device for itself. All other
+    /// actions take that away.
     #[must_use]
     pub fn favours_the_app(&self) -> bool {
         matches!(

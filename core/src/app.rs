@@ -1,11 +1,12 @@
 //! Apps, and how much delay each tolerates.
 //!
-//! An app is the control group that its processes are in. Its tolerance decides about priority: each read of an interactive
-//! app delays its user; a stream has a buffer; background work is not visible; a batch has no deadline. (Dissertation, chapter
-//! 6: applications are classified by their tolerance of delay.) A service is none of these: apps wait for its answers, so its
-//! priority is not changed.
+//! An app is the control group that its processes are in. Its tolerance decides about priority: each read of an
+//! interactive app delays its user; a stream has a buffer; background work is not visible; a batch has no deadline.
+//! (Dissertation, chapter 6: applications are classified by their tolerance of delay.) A service is none of these: apps
+//! wait for its answers, so its priority is not changed.
 //!
-//! Properties, each with a test: `the_first_rule_that_holds_gives_the_class`; `no_service_gets_a_lower_class_unless_it_is_named`.
+//! Properties, each with a test: `the_first_rule_that_holds_gives_the_class`;
+//! `no_service_gets_a_lower_class_unless_it_is_named`.
 
 use serde::{Deserialize, Serialize};
 
@@ -120,7 +121,8 @@ pub struct Activity {
     pub oom_score_adj: Option<i16>,
     /// Its processes are stopped by the freezer.
     pub frozen: Option<bool>,
-    /// Where it is a terminal or session: what can be ended in it, first what is to end first. `None` for an app that is one.
+    /// Where it is a terminal or session: what can be ended in it, first what is to end first. `None` for an app that
+    /// is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branches: Option<Vec<Branch>>,
     /// A preference for its end.
@@ -183,8 +185,8 @@ pub struct App {
     /// Settings that its control group offers, which reach all that runs in it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub offers: Vec<GroupSetting>,
-    /// Kernel names of the disks that its requests may go to: those under its program and its open files, those that its group has
-    /// sent requests to, and swap. `None` when unknown, as in records of earlier versions.
+    /// Kernel names of the disks that its requests may go to: those under its program and its open files, those that
+    /// its group has sent requests to, and swap. `None` when unknown, as in records of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disks: Option<Vec<String>>,
     /// What it does for its user now.

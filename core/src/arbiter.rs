@@ -12,15 +12,16 @@
 //! Actions. All that are requested happen, except:
 //!
 //! 1. `protected`: what takes from an app that the person protects (class `system` in the configuration) is dropped.
-//! 2. `delay_before_energy`, `order_of_engines`: of two actions on one group, one of which favours the app and the other
-//!    takes from it, the one that these rules put first happens; of one engine, what favours the app.
+//! 2. `delay_before_energy`, `order_of_engines`: of two actions on one group, one of which favours the app and the
+//!    other takes from it, the one that these rules put first happens; of one engine, what favours the app.
 //! 3. `app_ends`: whatever else takes from an app that is to be ended is dropped.
-//! 4. `swap_out_by_another`: engines see the same shortage of memory, so that one of them swaps out (reclaim, page-out) in each
-//!    round, the one that `delay_before_energy` and `order_of_engines` put first; the next round sees what that gave.
+//! 4. `swap_out_by_another`: engines see the same shortage of memory, so that one of them swaps out (reclaim, page-out)
+//!    in each round, the one that `delay_before_energy` and `order_of_engines` put first; the next round sees what that
+//!    gave.
 //!
 //! Properties: `each_knob_has_one_value_whatever_the_order`; `every_outcome_was_requested_or_fixed`;
-//! `no_app_is_favoured_and_restricted_at_once`; `a_protected_app_is_never_restricted`; `one_engine_swaps_out_in_each_round`;
-//! `actions_do_not_depend_on_the_order`.
+//! `no_app_is_favoured_and_restricted_at_once`; `a_protected_app_is_never_restricted`;
+//! `one_engine_swaps_out_in_each_round`; `actions_do_not_depend_on_the_order`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

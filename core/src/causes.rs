@@ -1,7 +1,7 @@
 //! An error and what led to it, in one line.
 //!
-//! An error of these crates has its cause either in its text or in its source, never in both. A reason or a log line shows the
-//! error alone, so it needs both.
+//! An error of these crates has its cause either in its text or in its source, never in both. A reason or a log line
+//! shows the error alone, so it needs both.
 
 use std::error::Error;
 

@@ -1,9 +1,9 @@
 //! What engines see, what they request, and why.
 //!
-//! An engine is a function of what was observed. It gives a [`Decision`]: its next state, *all* levels that it requests now, and
-//! the edges that are to happen now (see [`crate::action`]). A knob that no engine names any more gets the value from before
-//! brisk: nothing has to be remembered to be undone, and leaving a request out is how an engine backs off. An edge is
-//! requested once; what became of it arrives as an event.
+//! An engine is a function of what was observed. It gives a [`Decision`]: its next state, *all* levels that it requests
+//! now, and the edges that are to happen now (see [`crate::action`]). A knob that no engine names any more gets the
+//! value from before brisk: nothing has to be remembered to be undone, and leaving a request out is how an engine backs
+//! off. An edge is requested once; what became of it arrives as an event.
 
 use std::collections::BTreeSet;
 

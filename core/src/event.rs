@@ -73,7 +73,8 @@ pub enum EventKind {
         /// Whether the user is idle now.
         idle: bool,
     },
-    /// Local time differs from UTC by another span than before: at the start, in another time zone, when summer time begins or ends.
+    /// Local time differs from UTC by another span than before: at the start, in another time zone, when summer time
+    /// begins or ends.
     LocalTime {
         /// What is added to UTC, s.
         utc_offset_s: i32,

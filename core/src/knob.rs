@@ -1,11 +1,11 @@
 //! What can be set on a machine, under one name each.
 //!
-//! A [`Knob`] names one setting of one thing; its value is the text that the kernel shows for it. The text form of a knob
-//! (`queue/mmcblk0/scheduler`, `queue/mmcblk0/mq-deadline/fifo_batch`, `io_priority/app-org.gnome.Evince-1.scope`,
+//! A [`Knob`] names one setting of one thing; its value is the text that the kernel shows for it. The text form of a
+//! knob (`queue/mmcblk0/scheduler`, `queue/mmcblk0/mq-deadline/fifo_batch`, `io_priority/app-org.gnome.Evince-1.scope`,
 //! `io.weight/app-org.gnome.Evince-1.scope`, `vm/page-cluster`) is what configurations, records and people use.
 //!
-//! Properties: every knob is read back from its text; knobs sort in the order in which they are to be written, since some
-//! reset others.
+//! Properties: every knob is read back from its text; knobs sort in the order in which they are to be written, since
+//! some reset others.
 
 use std::fmt;
 use std::str::FromStr;
@@ -49,7 +49,8 @@ pub enum Knob {
 /// Documentation/admin-guide/mm/multigen_lru.rst).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum VmSetting {
-    /// `page-cluster`: a swap-in reads up to 2 to the power of this many pages at once, where neighbouring slots are in use.
+    /// `page-cluster`: a swap-in reads up to 2 to the power of this many pages at once, where neighbouring slots are in
+    /// use.
     PageCluster,
     /// `swappiness`: how readily anonymous memory is reclaimed compared with files, from 0 to 200.
     Swappiness,
@@ -59,13 +60,14 @@ pub enum VmSetting {
     MinFreeKbytes,
     /// `vfs_cache_pressure`: how readily dentries and inodes are reclaimed compared with pages; 100 is usual.
     VfsCachePressure,
-    /// `lru_gen/min_ttl_ms`: time in ms for which the multi-generational LRU keeps the working set in memory, or else the
-    /// out-of-memory killer runs; 0 is off.
+    /// `lru_gen/min_ttl_ms`: time in ms for which the multi-generational LRU keeps the working set in memory, or else
+    /// the out-of-memory killer runs; 0 is off.
     LruGenMinTtlMs,
-    /// `dirty_background_ratio`: dirty pages beyond this percentage of available memory are written back in the background; 0 where
-    /// `dirty_background_bytes` says it instead.
+    /// `dirty_background_ratio`: dirty pages beyond this percentage of available memory are written back in the
+    /// background; 0 where `dirty_background_bytes` says it instead.
     DirtyBackgroundRatio,
-    /// `dirty_writeback_centisecs`: interval at which old dirty pages are written back, in hundredths of a second; 0 is off.
+    /// `dirty_writeback_centisecs`: interval at which old dirty pages are written back, in hundredths of a second; 0 is
+    /// off.
     DirtyWritebackCentisecs,
 }
 
@@ -107,7 +109,8 @@ impl fmt::Display for VmSetting {
 /// A setting of a control group, by the name of its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum GroupSetting {
-    /// `io.prio.class`: the I/O class of what is asked for in the group: `no-change`, `promote-to-rt`, `restrict-to-be` or `idle`.
+    /// `io.prio.class`: the I/O class of what is asked for in the group: `no-change`, `promote-to-rt`, `restrict-to-be`
+    /// or `idle`.
     IoPrioClass,
     /// `io.weight`: its share of a busy device under iocost, from 1 to 10000, where 100 is usual.
     IoWeight,
@@ -117,7 +120,8 @@ pub enum GroupSetting {
     MemoryHigh,
     /// `memory.low`: below it the kernel reclaims from the group last, in bytes.
     MemoryLow,
-    /// `memory.soft_limit_in_bytes` of the first version: when memory is short, the kernel reclaims first from groups above it.
+    /// `memory.soft_limit_in_bytes` of the first version: when memory is short, the kernel reclaims first from groups
+    /// above it.
     MemorySoftLimit,
     /// `memory.swap.launch` of a kernel with the patch of `kernel/mars`: 1 while the app returns, otherwise 0.
     MemorySwapLaunch,

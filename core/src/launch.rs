@@ -1,7 +1,8 @@
-//! Files of a launch: which of their pages it used, where those lie on the device, and what is read ahead of the next one.
+//! Files of a launch: which of their pages it used, where those lie on the device, and what is read ahead of the next
+//! one.
 //!
-//! A file is known by its place on a device ([`MappedFile`]) and its *version*: the time of the last change of its inode and its size. A
-//! package that is updated gives the file another inode, or at least another time.
+//! A file is known by its place on a device ([`MappedFile`]) and its *version*: the time of the last change of its
+//! inode and its size. A package that is updated gives the file another inode, or at least another time.
 //!
 //! Properties: `the_version_of_a_file_is_a_pair_in_records`.
 

@@ -24,8 +24,8 @@ pub enum Outcome {
         /// Value now: the kernel may have rounded.
         to: String,
     },
-    /// No engine requests the knob any more: it has the value from before brisk, or the default of a scheduler that was chosen
-    /// since.
+    /// No engine requests the knob any more: it has the value from before brisk, or the default of a scheduler that was
+    /// chosen since.
     Restored {
         /// Value now.
         to: String,

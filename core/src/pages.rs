@@ -1,9 +1,10 @@
 //! Pages of apps as engines see them: where they are, and which of them a return touched.
 //!
-//! A *mapping* is a range of addresses of a process with one content. Its pages are counted from the begin of its content, not of
-//! the address space: in a mapping of a file by their place in the file, elsewhere from the begin of the mapping. So a page has one
-//! name for as long as the content lives, and [`Mapping::address`] gives its place in one process. Addresses hold within a process;
-//! the [`Identity`] of a mapping and the name of its process hold for later processes of the app too.
+//! A *mapping* is a range of addresses of a process with one content. Its pages are counted from the begin of its
+//! content, not of the address space: in a mapping of a file by their place in the file, elsewhere from the begin of
+//! the mapping. So a page has one name for as long as the content lives, and [`Mapping::address`] gives its place in
+//! one process. Addresses hold within a process; the [`Identity`] of a mapping and the name of its process hold for
+//! later processes of the app too.
 //!
 //! Lists of ranges are ascending, and their ranges do not overlap. Records hold a range as a pair of numbers.
 //!
@@ -131,7 +132,8 @@ impl Mapping {
     }
 }
 
-/// Where the pages of a mapping are. Pages that are in none of the lists were never used, or are of the file and not mapped.
+/// Where the pages of a mapping are. Pages that are in none of the lists were never used, or are of the file and not
+/// mapped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MappingPages {
     /// The mapping.

@@ -1,6 +1,8 @@
-//! Seeded pseudo-random numbers for simulations, the order of measurements and tests: SplitMix64 (Steele, Lea, Flood 2014).
+//! Seeded pseudo-random numbers for simulations, the order of measurements and tests: SplitMix64 (Steele, Lea, Flood
+//! 2014).
 //!
-//! A seed gives the same numbers in every version of brisk, which a library's generator does not promise. They are not for secrets.
+//! A seed gives the same numbers in every version of brisk, which a library's generator does not promise. They are not
+//! for secrets.
 
 /// The fractional part of the golden ratio: an odd constant without structure.
 pub const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;

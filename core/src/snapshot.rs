@@ -5,11 +5,11 @@
 //! means. So nothing is lost by recording snapshots, and a missed one costs resolution only.
 //!
 //! Terms: a *total* is since boot or since the device, interface or group was made; a *level* is at this moment. Times
-//! of processors are in us though the kernel counts in steps of 10 ms. Disks are named as in /sys/block, interfaces as in
-//! /sys/class/net, apps by their control group.
+//! of processors are in us though the kernel counts in steps of 10 ms. Disks are named as in /sys/block, interfaces as
+//! in /sys/class/net, apps by their control group.
 //!
-//! All counters stand in one table (`table.rs`): their structs, the rules of their rates, what a record holds of them and the
-//! values that are exported follow from it.
+//! All counters stand in one table (`table.rs`): their structs, the rules of their rates, what a record holds of them
+//! and the values that are exported follow from it.
 //!
 //! Properties: shares are between 0 and 100 %; no rate is negative or infinite; what appeared, went, or began to count
 //! anew has no rate for that interval rather than a wrong one; a wall clock that was set changes no rate.
@@ -38,8 +38,8 @@ pub use unread::Unread;
 /// The id of [`Snapshot::unread`] among the counters that came after format 1 of records.
 const UNREAD: u8 = 255;
 
-/// A part of a snapshot that comes from a file of its own, and may be missing while the others are there. Pressure and what is known of
-/// apps are optional by themselves.
+/// A part of a snapshot that comes from a file of its own, and may be missing while the others are there. Pressure and
+/// what is known of apps are optional by themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Part {
     /// [`Snapshot::cpu`].
@@ -157,7 +157,8 @@ impl Counted for Snapshot {
 }
 
 impl CpuTotals {
-    /// The time of each state since `earlier`, idle and iowait last. One that ran backwards (iowait does, now and then) had none.
+    /// The time of each state since `earlier`, idle and iowait last. One that ran backwards (iowait does, now and then)
+    /// had none.
     #[must_use]
     pub fn states_us_since(&self, earlier: &Self) -> [u64; 8] {
         let states = |of: &Self| {
@@ -191,8 +192,8 @@ impl DiskRates {
     }
 }
 
-/// Takes a value: the kind of part (`cpu`, `memory`, `paging`, `pressure`, `disk`, `net` or `app`), which disk, interface or app
-/// (empty for the machine), the name of the value, whose last word is the unit, and the value.
+/// Takes a value: the kind of part (`cpu`, `memory`, `paging`, `pressure`, `disk`, `net` or `app`), which disk,
+/// interface or app (empty for the machine), the name of the value, whose last word is the unit, and the value.
 pub type PutValue<'a> = &'a mut dyn FnMut(&'static str, &str, Cow<'static, str>, f64);
 
 impl Interval {

@@ -7,8 +7,8 @@ use crate::arbiter::Resolved;
 use crate::knob::Knob;
 use crate::outcome::Outcome;
 
-/// A setting that engines or the configuration request, with what became of it: what `brisk status` and `brisk explain` show
-/// and the record keeps.
+/// A setting that engines or the configuration request, with what became of it: what `brisk status` and `brisk explain`
+/// show and the record keeps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SettingState {
     /// Knob, value, requester, rule and reason.

@@ -93,15 +93,16 @@ pub struct Bootstrapped {
 const RESAMPLES: usize = 2_000;
 
 /// The median of `values` with its percentile bootstrap interval (Efron, 1979): of use where values are few, as that of
-/// [`Summary`] is then their whole range. With five values it covers the true median in about nine cases of ten, with three in
-/// three of four. What is drawn is the same each time. `None` for fewer than three values, or when one is not a finite number.
+/// [`Summary`] is then their whole range. With five values it covers the true median in about nine cases of ten, with
+/// three in three of four. What is drawn is the same each time. `None` for fewer than three values, or when one is not
+/// a finite number.
 #[must_use]
 pub fn bootstrapped(values: &[f64]) -> Option<Bootstrapped> {
     sum_of_medians(&[values])
 }
 
-/// The sum of the medians of `groups`, such as times by app, as [`bootstrapped`]: each group is drawn from by itself. `None` when
-/// there is no group, or one has too few values.
+/// The sum of the medians of `groups`, such as times by app, as [`bootstrapped`]: each group is drawn from by itself.
+/// `None` when there is no group, or one has too few values.
 #[must_use]
 pub fn sum_of_medians(groups: &[&[f64]]) -> Option<Bootstrapped> {
     let groups = sorted_groups(groups)?;

@@ -276,7 +276,8 @@ pub struct AppLaunches {
     pub launches_with: u64,
     /// The same without.
     pub launches_without: u64,
-    /// Wait for storage with reading ahead as a multiple of that without, and its interval of 95 %; `None` with fewer than two of each.
+    /// Wait for storage with reading ahead as a multiple of that without, and its interval of 95 %; `None` with fewer
+    /// than two of each.
     pub wait_ratio: Option<f64>,
     /// Lower end.
     pub wait_ratio_low: Option<f64>,

@@ -1,8 +1,8 @@
 //! Sizes, durations and rates as people write and read them.
 //!
 //! Bare numbers inside brisk carry their unit as the last word of their name (`size_bytes`, `latency_ns`). This module
-//! is the border to people: it parses `4k`, `128MiB`, `1.5 GiB` and prints `4 KiB`, `187 us`, `62.5 MB/s`. A size or rate in MB
-//! is one of 10^6 bytes, in MiB one of 2^20, wherever it is read or printed.
+//! is the border to people: it parses `4k`, `128MiB`, `1.5 GiB` and prints `4 KiB`, `187 us`, `62.5 MB/s`. A size or
+//! rate in MB is one of 10^6 bytes, in MiB one of 2^20, wherever it is read or printed.
 //!
 //! Properties: what [`format_bytes`] prints exactly, [`parse_bytes`] reads back; no input makes either panic.
 
@@ -36,8 +36,8 @@ pub enum ParseBytesError {
     TooLarge(String),
 }
 
-/// Reads a size in bytes: `4096`, `4k`, `4 KiB`, `1.5G`, `64 MB`. `K`, `M`, `G`, `T` and `KiB`, `MiB`, ... are powers of 1024,
-/// `kB`, `MB`, ... powers of 1000, in any case: as coreutils reads them (`dd bs=`), and as brisk prints them.
+/// Reads a size in bytes: `4096`, `4k`, `4 KiB`, `1.5G`, `64 MB`. `K`, `M`, `G`, `T` and `KiB`, `MiB`, ... are powers
+/// of 1024, `kB`, `MB`, ... powers of 1000, in any case: as coreutils reads them (`dd bs=`), and as brisk prints them.
 ///
 /// # Errors
 /// When there is no number, the unit is unknown, or the size does not fit 64 bits.

@@ -2,7 +2,7 @@
 /*
  * brisk_flash: a block device with the timing of a phone's flash.
  *
- * The timing model (measure/flash/c) computes when a request finishes; one
+ * The timing model (lab/src/flash/c) computes when a request finishes; one
  * hrtimer at the model's next event acts as the device's interrupt. There is no
  * polling, and every completion time comes from the model.
  *

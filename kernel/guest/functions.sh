@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0-only
 # What plans are made of: shell functions for the guest, in the words of busybox. A plan is this file and calls of these,
-# written by brisk-vm (measure/vm/src/plan.rs); tests in kernel/tests are scripts behind this file. Lines "@ {...}" are for
+# written by brisk-lab (lab/src/vm/plan.rs); tests in kernel/tests are scripts behind this file. Lines "@ {...}" are for
 # the host; the last is {"end":true}, and before it {"dmesg":N}: how many lines of the kernel's log complain.
 
 flash=/sys/kernel/debug/brisk_flash

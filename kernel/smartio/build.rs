@@ -1,5 +1,5 @@
-//! Compiles the policy header and the scheduler around it under the constraints of kernel code: freestanding, no floating
-//! point. `host/kernel.h` replaces the kernel's headers, under all the names that the scheduler includes.
+//! Compiles the policy header and the scheduler around it under the constraints of kernel code: freestanding, no
+//! floating point. `host/kernel.h` replaces the kernel's headers, under all the names that the scheduler includes.
 
 use std::env;
 use std::fs;

@@ -1,5 +1,5 @@
 # What slots by memory group gain: four groups are swapped out in turn (batches of a page, and of 32 pages as reclaim takes them) on
-# an eMMC device of the Nexus 4 (measure/flash/presets/nexus4-emmc.toml), then read back one after the other: by faults with
+# an eMMC device of the Nexus 4 (lab/src/flash/presets/nexus4-emmc.toml), then read back one after the other: by faults with
 # read-ahead of 8 and of 32 pages, and fetched at once. With MARS the device gets no more reads than without, and where the kernel
 # has no checks, which distort times, nothing is slower.
 # config: MARS_SWAP

@@ -1,4 +1,4 @@
-# How fast hot sets return from swap on the eMMC device of the Nexus 4 (measure/flash/presets/nexus4-emmc.toml), as a share of its
+# How fast hot sets return from swap on the eMMC device of the Nexus 4 (lab/src/flash/presets/nexus4-emmc.toml), as a share of its
 # sequential read: eight groups fill 75 and 95 % of the area; a tenth of each is hot, or, as in the paper, all of it. Two ways out: batches
 # of 32 pages of each group in turn, as reclaim takes them (evicted), or each group at once, its hot set last, as the memory engine
 # does (parked). Ways back: faults with vm.page-cluster 0, 3 and 5, and process_madvise(MADV_WILLNEED) in the order of slots (ahead).

@@ -1,12 +1,13 @@
 //! What a return to an app touched: the difference of the scans of its page tables before and after it.
 //!
-//! Both scans are of the same processes, so pages are compared address by address: a mapping that was split, joined or cut
-//! meanwhile is compared as far as it has the same content. A page is *away* that was in swap or, of a file, not mapped. It was
-//! *touched* when it is in memory afterwards. A page that was read ahead only is still in swap by the page tables. The kernel maps up to 15
-//! neighbours of a file's page with it where they are in the page cache (fault-around); those count as touched.
+//! Both scans are of the same processes, so pages are compared address by address: a mapping that was split, joined or
+//! cut meanwhile is compared as far as it has the same content. A page is *away* that was in swap or, of a file, not
+//! mapped. It was *touched* when it is in memory afterwards. A page that was read ahead only is still in swap by the
+//! page tables. The kernel maps up to 15 neighbours of a file's page with it where they are in the page cache
+//! (fault-around); those count as touched.
 //!
-//! Properties: `the_difference_agrees_with_a_comparison_page_by_page`; `a_process_that_is_not_in_both_scans_has_no_difference`;
-//! `another_content_at_the_same_address_is_not_compared`.
+//! Properties: `the_difference_agrees_with_a_comparison_page_by_page`;
+//! `a_process_that_is_not_in_both_scans_has_no_difference`; `another_content_at_the_same_address_is_not_compared`.
 
 use super::{
     AppPages, Away, Identity, Mapping, MappingPages, MappingTouched, PageRange, ProcessPages, ProcessTouched, Touched,

@@ -1,17 +1,17 @@
 //! From rows of the table (`table.rs`) to structs.
 //!
-//! A row names a counter once: the field that holds it, its type, the step in which the kernel counts it, the kernel's name
-//! where a text has one, and the rates that follow from it, each with the rule of `Span` that makes it. [`counters!`] derives
-//! from it the structs of totals and of rates, the numbers that a record holds ([`Counted`]), and the values that are exported
-//! by name ([`Valued`]).
+//! A row names a counter once: the field that holds it, its type, the step in which the kernel counts it, the kernel's
+//! name where a text has one, and the rates that follow from it, each with the rule of `Span` that makes it.
+//! [`counters!`] derives from it the structs of totals and of rates, the numbers that a record holds ([`Counted`]), and
+//! the values that are exported by name ([`Valued`]).
 
 use std::borrow::Cow;
 
 /// Takes an exported value: its name, whose last word is the unit, and the value.
 pub(super) type Put<'a> = &'a mut dyn FnMut(Cow<'static, str>, f64);
 
-/// Takes a counter that came after format 1 of records: its id in the table, which part of its kind has it (the first is 0), and its
-/// value.
+/// Takes a counter that came after format 1 of records: its id in the table, which part of its kind has it (the first
+/// is 0), and its value.
 pub type VisitLater<'a> = &'a mut dyn FnMut((u8, u16), &mut Option<u64>);
 
 /// The numbers of a snapshot or of a part of it, in the order of the table.
@@ -22,7 +22,8 @@ pub trait Counted {
     /// Visits each counter that came later.
     fn each_later(&mut self, _part: u16, _visit: VisitLater<'_>) {}
 
-    /// The place of the counter that the kernel calls `name`; `None` for counters that no part has. Names of one place add up.
+    /// The place of the counter that the kernel calls `name`; `None` for counters that no part has. Names of one place
+    /// add up.
     fn slot_of(&mut self, _name: &[u8]) -> Option<&mut u64> {
         None
     }

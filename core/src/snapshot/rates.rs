@@ -27,7 +27,8 @@ fn grown_ms(now: u64, then: u64) -> Option<u64> {
     grown(now, then).or_else(wrapped)
 }
 
-/// Rules. Of a value that is not known at both moments none is made; one that must not begin anew gives `None` as a whole.
+/// Rules. Of a value that is not known at both moments none is made; one that must not begin anew gives `None` as a
+/// whole.
 impl Span {
     /// As it stands at the end.
     pub(super) fn level<T: Copy>(&self, now: &T, _then: &T) -> Option<T> {

@@ -1,9 +1,9 @@
 //! All counters: this table and nothing else names them.
 //!
-//! A row is `field: type, step [kernel's name] => rate: type = rule;`. Its order and the fields of format 1 of records never
-//! change. A new counter goes under `later`, as `id field [kernel's name] => rate;` with an id that no row has had before: it is
-//! read, recorded, turned into a rate per second and exported without another line anywhere, and unknown (`None`) in records
-//! and on kernels that lack it.
+//! A row is `field: type, step [kernel's name] => rate: type = rule;`. Its order and the fields of format 1 of records
+//! never change. A new counter goes under `later`, as `id field [kernel's name] => rate;` with an id that no row has
+//! had before: it is read, recorded, turned into a rate per second and exported without another line anywhere, and
+//! unknown (`None`) in records and on kernels that lack it.
 
 use serde::{Deserialize, Serialize};
 
@@ -235,14 +235,14 @@ counters! {
         cpu_us: Option<u64>, 1 => /** 100 is one processor in full. */ cpu_percent: Option<f64> = processors_us;
         /// Level: memory charged to it, page cache included; `None` without the memory controller.
         memory_bytes: Option<u64>, PAGE_BYTES => memory_bytes: Option<u64> = level;
-        /// Level: sum of its processes' resident memory where `memory_bytes` is unknown; shared pages count for each process.
+        /// Level: resident memory of its processes where `memory_bytes` is unknown; shared pages count for each.
         rss_bytes: Option<u64>, PAGE_BYTES => rss_bytes: Option<u64> = level;
         /// Its tasks waited for storage.
         io_pressure: Option<StallTotals>, 1 => io_pressure: Option<StallShares> = [part_if_known "io"];
         /// Its tasks waited for memory.
         memory_pressure: Option<StallTotals>, 1 => memory_pressure: Option<StallShares> = [part_if_known "memory"];
         later {
-            /// Bytes that its tasks read from storage; `None` where the kernel does not count them or does not show them.
+            /// Bytes that its tasks read from storage; `None` where the kernel does not count or show them.
             4 read_bytes => read_bytes_per_s;
             /// Bytes that its tasks wrote, counted when they were written to the page cache.
             5 write_bytes => write_bytes_per_s;

@@ -1,5 +1,5 @@
-//! Slots by memory group under random loads, next to a naive model of the same rules: plain vectors that are searched from end
-//! to end. The model knows which slots are in use, as the kernel does by its map.
+//! Slots by memory group under random loads, next to a naive model of the same rules: plain vectors that are searched
+//! from end to end. The model knows which slots are in use, as the kernel does by its map.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -155,7 +155,8 @@ impl Pair {
         self.extents * self.model.slots
     }
 
-    /// As the kernel does: the first free slot from there to the end of the extent, or another extent, or the stock path.
+    /// As the kernel does: the first free slot from there to the end of the extent, or another extent, or the stock
+    /// path.
     fn swap_out(&mut self, owner: u16) -> Option<u32> {
         loop {
             let (plenty, free) = (self.area.plenty(), self.area.nr_free());

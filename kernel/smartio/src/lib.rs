@@ -1,10 +1,11 @@
 //! The policy of the kernel scheduler `smartio`, callable from tests outside of the kernel.
 //!
-//! `smartio_policy.h` has learning and decisions as pure functions on plain integers. The module calls them under its lock;
-//! this crate compiles the same header with the system's compiler and wraps each function safely, to test properties with
-//! random inputs (`tests/policy.rs`) and whole loads with a simple device (`tests/share.rs`). The scheduler around it is
-//! compiled as well, with `host/kernel.h` in place of the kernel: [`scheduler`] wraps it (`tests/dispatch.rs` with loads,
-//! `tests/requests.rs` with single requests). Only tests use this crate. Units and meanings are those of the header.
+//! `smartio_policy.h` has learning and decisions as pure functions on plain integers. The module calls them under its
+//! lock; this crate compiles the same header with the system's compiler and wraps each function safely, to test
+//! properties with random inputs (`tests/policy.rs`) and whole loads with a simple device (`tests/share.rs`). The
+//! scheduler around it is compiled as well, with `host/kernel.h` in place of the kernel: [`scheduler`] wraps it
+//! (`tests/dispatch.rs` with loads, `tests/requests.rs` with single requests). Only tests use this crate. Units and
+//! meanings are those of the header.
 
 pub mod scheduler;
 
@@ -95,8 +96,8 @@ mod raw {
         pub safe fn host_learn_pace(old: u32, least_ns: u64, most_ns: u64) -> u32;
         pub(crate) fn host_known(table: *const u32, size: u32) -> u32;
         pub(crate) fn host_scaled(table: *const u32, size: u32) -> u32;
-        /// Part of the device that each of some writes occupied, in 1/[`WHOLE`](super::WHOLE): work of so much service time was
-        /// done in the time elapsed.
+        /// Part of the device that each of some writes occupied, in 1/[`WHOLE`](super::WHOLE): work of so much service
+        /// time was done in the time elapsed.
         pub safe fn host_occupied(work_ns: u64, elapsed_ns: u64) -> u32;
         /// The same with a read that was sent behind one or two writes, and was done before the last or not.
         pub safe fn host_learn_passed(old: u32, passed: bool, writes: u32) -> u32;
@@ -115,7 +116,8 @@ mod raw {
         pub safe fn host_cost_hidden(since_ns: u64, service_ns: u32) -> u64;
         /// What a write took of a window, with the time since the one before and its own.
         pub safe fn host_interval_ns(since_ns: u64, took_ns: u64) -> u64;
-        /// Pace in nanoseconds when reads have lost so much to each write at least, or just so much where they never stopped.
+        /// Pace in nanoseconds when reads have lost so much to each write at least, or just so much where they never
+        /// stopped.
         pub safe fn host_learn_lost(old: u32, lost_ns: u64, steady: bool) -> u32;
         /// What may raise a pace, in nanoseconds, with what it was the time before; 0 tells nothing.
         pub safe fn host_confirmed(old: u32, sample_ns: u64, before_ns: u64) -> u64;
@@ -123,8 +125,8 @@ mod raw {
         pub safe fn host_learn_base(old: u32, sample: u64) -> u32;
         /// What reads have lost to writes that the device had taken before, when for so long nothing was done.
         pub safe fn host_lost_ns(base_ns: u32, silence_ns: u64) -> u64;
-        /// Whether nothing of the cache stood before a read that was done after a silence, with the longest one seen, in
-        /// nanoseconds.
+        /// Whether nothing of the cache stood before a read that was done after a silence, with the longest one seen,
+        /// in nanoseconds.
         pub safe fn host_quick(silence_ns: u64, longest_ns: u64) -> bool;
         /// Device time in nanoseconds that a discard takes from reads.
         pub safe fn host_trim_cost(trim_ns: u32, read_ns: u32) -> u64;

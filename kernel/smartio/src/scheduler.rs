@@ -1,7 +1,7 @@
 //! The scheduler outside of the kernel: requests are inserted, dispatched and completed by the caller.
 //!
-//! The caller acts as block layer, device and clock. Like the block layer, it must poll for requests after an arrival, when the
-//! timer fires, and after a completion that asks for it.
+//! The caller acts as block layer, device and clock. Like the block layer, it must poll for requests after an arrival,
+//! when the timer fires, and after a completion that asks for it.
 
 use std::ptr::NonNull;
 
@@ -167,8 +167,8 @@ impl Scheduler {
         unsafe { host_requeue(self.host, now_ns, id) }
     }
 
-    /// Merges a bio into a waiting write, at its end. Returns whether the scheduler asks the block layer to poll, which it does
-    /// not do by itself.
+    /// Merges a bio into a waiting write, at its end. Returns whether the scheduler asks the block layer to poll, which
+    /// it does not do by itself.
     #[must_use]
     pub fn merge(&mut self, now_ns: u64, id: u32, bytes: u32, awaited: bool) -> bool {
         assert_eq!(self.places[id as usize], Place::Waits, "request {id} is elsewhere");

@@ -3,10 +3,10 @@
 //! `cargo run --release -p brisk-bench --example agreement -- FILE [PAIRS] [MILLISECONDS] [CASE...]`
 //!
 //! FILE is overwritten: an existing file, or a block device without data. Pairs run in ABBA order, so that drift of the
-//! machine cancels. Printed are the median of ours over fio's (paired), its interval, the coefficient of variation, and the
-//! best of all our runs over the best of all of fio's, which is least affected by other load: the highest rate, the lowest
-//! response time. A median outside 3 % is marked. Response times are fio's total latency, which begins, as ours, before the
-//! submitting call.
+//! machine cancels. Printed are the median of ours over fio's (paired), its interval, the coefficient of variation, and
+//! the best of all our runs over the best of all of fio's, which is least affected by other load: the highest rate, the
+//! lowest response time. A median outside 3 % is marked. Response times are fio's total latency, which begins, as ours,
+//! before the submitting call.
 
 #![allow(clippy::print_stdout, reason = "an example shows what it found")]
 

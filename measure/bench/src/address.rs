@@ -1,12 +1,13 @@
 //! Addresses of the requests of one stream: a pure function of the request's number.
 //!
-//! A stream works on a [`Region`] of the file, block by block. A sequential stream wraps around at the end of its region.
-//! A random stream visits every block once in an order drawn from the seed, then again in another order. No block repeats
-//! within a pass, so a cache below gains nothing from repeats, and no state is kept however large the region is.
+//! A stream works on a [`Region`] of the file, block by block. A sequential stream wraps around at the end of its
+//! region. A random stream visits every block once in an order drawn from the seed, then again in another order. No
+//! block repeats within a pass, so a cache below gains nothing from repeats, and no state is kept however large the
+//! region is.
 //!
 //! The order is a permutation of `0..2^b`, the smallest power of two that holds the region. Its steps are invertible
-//! (multiply by an odd number, fold the upper half onto the lower). A value beyond the region is permuted again until it
-//! falls inside, which keeps it a permutation of the region.
+//! (multiply by an odd number, fold the upper half onto the lower). A value beyond the region is permuted again until
+//! it falls inside, which keeps it a permutation of the region.
 //!
 //! Properties: one pass visits each block exactly once; equal seeds give equal addresses; every address lies inside.
 

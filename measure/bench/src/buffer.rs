@@ -3,8 +3,8 @@
 //! Written data can neither be compressed nor deduplicated by the layers below: a buffer holds noise, and before each
 //! write every sector of it gets a stamp (its address and a number that no other write has).
 //!
-//! A slot (one request in flight) owns several buffers and uses them in turn, so that adjacent data on the medium differs
-//! over at least [`NOISE_BYTES`], more than the window over which file systems compress.
+//! A slot (one request in flight) owns several buffers and uses them in turn, so that adjacent data on the medium
+//! differs over at least [`NOISE_BYTES`], more than the window over which file systems compress.
 
 use std::io;
 use std::ptr::NonNull;
@@ -126,8 +126,8 @@ impl Buffers {
         self.of(slot)
     }
 
-    /// The next `len_bytes` of the slot's buffers, stamped: for writes of several sizes from buffers of the largest size. The
-    /// parts differ from each other as whole buffers do, and only the written bytes are stamped.
+    /// The next `len_bytes` of the slot's buffers, stamped: for writes of several sizes from buffers of the largest
+    /// size. The parts differ from each other as whole buffers do, and only the written bytes are stamped.
     ///
     /// The slot must have no request in flight.
     ///

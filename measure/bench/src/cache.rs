@@ -1,7 +1,7 @@
 //! Checks whether reads reach the storage or a cache.
 //!
-//! After the work file is written and synced, a part of it is read, and the block device's own counter must have moved by
-//! the same amount. File systems and devices in memory are found by name before that.
+//! After the work file is written and synced, a part of it is read, and the block device's own counter must have moved
+//! by the same amount. File systems and devices in memory are found by name before that.
 
 use brisk_core::units::format_bytes;
 use brisk_sense::Sense;

@@ -1,8 +1,8 @@
 //! Runs one [`Load`] and records its response times, by io_uring or by plain calls.
 //!
-//! Both engines issue the same requests in the same order and measure the same span: from just before the system call that
-//! submits a request until its completion is seen. Buffers are allocated, filled and registered before the clock starts;
-//! until it stops, a run takes no lock and allocates nothing.
+//! Both engines issue the same requests in the same order and measure the same span: from just before the system call
+//! that submits a request until its completion is seen. Buffers are allocated, filled and registered before the clock
+//! starts; until it stops, a run takes no lock and allocates nothing.
 //!
 //! Properties: data written by one engine is read back by the other; exactly the requested depth is in flight until the
 //! run ends; on an error or a stop, all requests in flight complete before their buffers are freed.

@@ -174,8 +174,8 @@ pub(crate) fn write_limit(written_bytes: u64, limit_bytes: u64) -> Warning {
     }
 }
 
-/// Directory of the user's data: XDG_DATA_HOME, its default below HOME, HOME, /data (Android), or the current directory.
-/// `get` reads an environment variable.
+/// Directory of the user's data: XDG_DATA_HOME, its default below HOME, HOME, /data (Android), or the current
+/// directory. `get` reads an environment variable.
 #[must_use]
 pub fn data_home(
     get: impl Fn(&str) -> Option<std::ffi::OsString>,

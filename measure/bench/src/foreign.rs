@@ -1,18 +1,18 @@
 //! Foreign I/O: requests of other programs to the measured disk.
 //!
-//! A measurement knows its own requests, and the kernel counts all requests of the disk (/proc/diskstats). What is left of the
-//! counters after subtracting the own requests, during a *phase* (one kind of load, over all its repetitions), is foreign, and
-//! a warning states its share.
+//! A measurement knows its own requests, and the kernel counts all requests of the disk (/proc/diskstats). What is left
+//! of the counters after subtracting the own requests, during a *phase* (one kind of load, over all its repetitions),
+//! is foreign, and a warning states its share.
 //!
 //! Compared are bytes, and requests: many small ones cost more than their bytes. The kernel splits requests larger than
-//! `SPLIT_BYTES`, so those are compared by bytes alone. Only requests past the page cache are compared; a file system that
-//! refuses them is not checked.
+//! `SPLIT_BYTES`, so those are compared by bytes alone. Only requests past the page cache are compared; a file system
+//! that refuses them is not checked.
 //!
 //! Requests of the file system itself are no foreign I/O:
-//! - In a phase that makes data durable (fsync) and on file systems that do not write in place, every write causes others
-//!   (journal, nodes, checksums): their writes are not compared, reads are.
-//! - Elsewhere the journal is committed at least every 5 s (`COMMIT_INTERVAL_NS`), because writes change the file's time;
-//!   `COMMIT_BYTES` and `COMMIT_REQUESTS` are allowed for each commit, and as much for reads of metadata.
+//! - In a phase that makes data durable (fsync) and on file systems that do not write in place, every write causes
+//!   others (journal, nodes, checksums): their writes are not compared, reads are.
+//! - Elsewhere the journal is committed at least every 5 s (`COMMIT_INTERVAL_NS`), because writes change the file's
+//!   time; `COMMIT_BYTES` and `COMMIT_REQUESTS` are allowed for each commit, and as much for reads of metadata.
 //!
 //! Properties, each with a test of the same name:
 //! - own requests and commits of the journal are no foreign I/O;
@@ -31,21 +31,21 @@ use brisk_sense::Sense;
 use crate::place::{Place, PlaceKind};
 use crate::work_file::Access;
 
-/// Share of a phase's bytes or requests, in percent, from which foreign I/O is reported. The benchmark repeats a load until the
-/// interval of its median is within 5 % (10 % with `--quick`), and a disk that serves a share of foreign requests does about
-/// that share less for the benchmark: below the limit the intervals cover it.
+/// Share of a phase's bytes or requests, in percent, from which foreign I/O is reported. The benchmark repeats a load
+/// until the interval of its median is within 5 % (10 % with `--quick`), and a disk that serves a share of foreign
+/// requests does about that share less for the benchmark: below the limit the intervals cover it.
 pub const FOREIGN_LIMIT_PERCENT: f64 = 5.0;
 
 /// Longest interval between two commits of a journal: `commit=5` of ext4; XFS and others wait longer (30 s).
 const COMMIT_INTERVAL_NS: u64 = 5_000_000_000;
-/// Bytes of a commit: on ext4, a changed time takes a descriptor, the inode's block and the commit block (12 KiB), and the same
-/// inode's block once more when the journal is checkpointed; XFS writes a log buffer of 32 KiB. Other changes of the mount,
-/// such as those of logs, are in the same commit. Seen on ext4 with blocks of 1 KiB: 6 KiB in 6 requests.
+/// Bytes of a commit: on ext4, a changed time takes a descriptor, the inode's block and the commit block (12 KiB), and
+/// the same inode's block once more when the journal is checkpointed; XFS writes a log buffer of 32 KiB. Other changes
+/// of the mount, such as those of logs, are in the same commit. Seen on ext4 with blocks of 1 KiB: 6 KiB in 6 requests.
 const COMMIT_BYTES: u64 = 128 << 10;
 /// Requests of a commit, likewise.
 const COMMIT_REQUESTS: u64 = 16;
-/// The largest request that no driver splits: a page of memory, since a larger buffer may be scattered over more segments than
-/// the device takes at once.
+/// The largest request that no driver splits: a page of memory, since a larger buffer may be scattered over more
+/// segments than the device takes at once.
 const SPLIT_BYTES: u64 = 4096;
 /// File systems that overwrite blocks of a file in place.
 const IN_PLACE_FILE_SYSTEMS: [&str; 7] = ["ext2", "ext3", "ext4", "xfs", "vfat", "exfat", "jfs"];
@@ -146,8 +146,8 @@ impl Phase {
         (self.reads.foreign(allowed), self.writes.foreign(allowed))
     }
 
-    /// Share of foreign requests or bytes in all of the disk, whichever is larger, in percent. Zero where the counters lack the
-    /// own bytes: a driver or `queue/iostats` that counts nothing.
+    /// Share of foreign requests or bytes in all of the disk, whichever is larger, in percent. Zero where the counters
+    /// lack the own bytes: a driver or `queue/iostats` that counts nothing.
     fn share_percent(&self) -> f64 {
         let directions = [self.reads, self.writes];
         if directions.iter().any(|one| one.counted.bytes < one.own.bytes) {

@@ -60,7 +60,8 @@ impl Times {
         self.histogram.len()
     }
 
-    /// Mean response time in microseconds: total response time over requests (dissertation, 4.2.3). `None` without requests.
+    /// Mean response time in microseconds: total response time over requests (dissertation, 4.2.3). `None` without
+    /// requests.
     #[must_use]
     pub fn mean_us(&self) -> Option<f64> {
         (self.count() > 0).then(|| self.total_ns as f64 / self.count() as f64 / 1e3)

@@ -1,7 +1,8 @@
 //! Storage benchmark and studies.
 //!
-//! A measurement finds a [`place`] under a path and prepares a [`work_file`] on it; an [`engine`] runs a [`load`] there;
-//! response times are collected in histograms ([`latency`]) and summarised over repetitions in `brisk_report::results`.
+//! A measurement finds a [`place`] under a path and prepares a [`work_file`] on it; an [`engine`] runs a [`load`]
+//! there; response times are collected in histograms ([`latency`]) and summarised over repetitions in
+//! `brisk_report::results`.
 
 pub mod address;
 pub mod buffer;
@@ -15,7 +16,7 @@ pub mod foreign;
 pub mod latency;
 pub mod load;
 #[cfg(test)]
-#[path = "../../../platform/sense/tests/machine_tree/mod.rs"]
+#[path = "../../../machine/sense/tests/all/machine_tree/mod.rs"]
 mod machine_tree;
 pub mod place;
 pub mod repeats;

@@ -1,7 +1,7 @@
 //! Loads: a [`Load`] describes the requests of a run.
 //!
-//! A load is a stream of requests of one size, `depth_requests` of them in flight; a share of them reads. The order of the
-//! requests follows from the seed alone, so both engines and every repetition issue the same requests.
+//! A load is a stream of requests of one size, `depth_requests` of them in flight; a share of them reads. The order of
+//! the requests follows from the seed alone, so both engines and every repetition issue the same requests.
 
 use std::time::Duration;
 

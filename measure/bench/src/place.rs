@@ -96,8 +96,8 @@ impl Place {
         if self.stack.disks.len() > 1 { disks.collect() } else { Vec::new() }
     }
 
-    /// The disk whose counters have the requests to this place as they are made: where a file system lies in a file, the loop
-    /// device, since the kernel passes them on to the disk of the file at another time and in other pieces.
+    /// The disk whose counters have the requests to this place as they are made: where a file system lies in a file,
+    /// the loop device, since the kernel passes them on to the disk of the file at another time and in other pieces.
     pub(crate) fn counted(&self, sense: &Sense) -> Option<Located> {
         match self.kind {
             PlaceKind::Directory => {

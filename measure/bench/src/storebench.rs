@@ -1,7 +1,7 @@
 //! StoreBench: the storage benchmark, job by job.
 //!
-//! A job is one kind of load alone on the device. Every round runs all jobs once, in random order, in short slices, so that
-//! drift of the machine affects all alike. Rounds repeat until the interval of each job's median is narrow enough
+//! A job is one kind of load alone on the device. Every round runs all jobs once, in random order, in short slices, so
+//! that drift of the machine affects all alike. Rounds repeat until the interval of each job's median is narrow enough
 //! ([`Rule`]) or the time is up; jobs with wide intervals are named in a warning.
 
 use std::path::PathBuf;
@@ -191,8 +191,8 @@ pub fn run(sense: &Sense, options: &Options, control: &Control<'_>) -> Result<Be
     Ok(report)
 }
 
-/// All jobs in order of importance: base block size at depth 1 and the deepest, block sizes at depth 1, depths at the base
-/// block size.
+/// All jobs in order of importance: base block size at depth 1 and the deepest, block sizes at depth 1, depths at the
+/// base block size.
 fn jobs(options: &Options, sweep_shift: u32, size_bytes: u64) -> Vec<Job> {
     let (base, deepest) = (options.block_bytes, options.depth_requests);
     let mut loads = vec![(base, 1), (base, deepest)];

@@ -1,9 +1,10 @@
-//! Streams in a process of their own, so that readers can run as a foreground app and writers in the background, each in
-//! its own control group.
+//! Streams in a process of their own, so that readers can run as a foreground app and writers in the background, each
+//! in its own control group.
 //!
 //! Protocol, one JSON line each way: the parent writes a `Task` to standard input; the process replies `ready`, waits
-//! for `BEGIN`, runs the streams and replies with [`Done`]. The process ends when its input is closed, and is killed when
-//! its parent is, so it never outlives its parent; it issues no request before the parent has placed it in a control group.
+//! for `BEGIN`, runs the streams and replies with [`Done`]. The process ends when its input is closed, and is killed
+//! when its parent is, so it never outlives its parent; it issues no request before the parent has placed it in a
+//! control group.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -80,7 +81,7 @@ impl StreamProcess {
         let mut command = Command::new(first);
         // An own process group: Ctrl-C in the terminal is for the parent.
         command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
-        brisk_child::end_with_parent(&mut command, brisk_child::Signal::KILL);
+        brisk_program::child::end_with_parent(&mut command, brisk_program::child::Signal::KILL);
         let mut child = command.spawn().map_err(|error| Error::Resource("start a process for streams", error))?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
         let output = output.ok_or_else(|| failed("it has no pipes"))?;

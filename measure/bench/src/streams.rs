@@ -1,8 +1,8 @@
-//! Synchronous streams, one thread each: the loads of the dissertation's studies (4.2.3 to 4.2.5). A stream waits for each
-//! request before it issues the next.
+//! Synchronous streams, one thread each: the loads of the dissertation's studies (4.2.3 to 4.2.5). A stream waits for
+//! each request before it issues the next.
 //!
-//! To measure one stream while others run, every stream continues beyond its quota, unmeasured, until all have met their quotas:
-//! each measured request then ran concurrently with all other streams.
+//! To measure one stream while others run, every stream continues beyond its quota, unmeasured, until all have met
+//! their quotas: each measured request then ran concurrently with all other streams.
 
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -30,8 +30,8 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Stream `number` of `direction` with the other parameters of `self`, whose region gives the length of each part of the
-    /// file: readers use the even parts, writers the odd ones.
+    /// Stream `number` of `direction` with the other parameters of `self`, whose region gives the length of each part
+    /// of the file: readers use the even parts, writers the odd ones.
     pub(crate) fn interleaved(&self, direction: Direction, number: u32) -> Self {
         let part = u64::from(number) * 2 + u64::from(direction == Direction::Write);
         let region = Region::nth(part, self.region.len_bytes);

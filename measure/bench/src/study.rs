@@ -1,5 +1,5 @@
-//! Studies on any directory or block device: four of the papers', the search for the settings with the lowest read latency
-//! under concurrent writes, and the effect of a running daemon on readers and writers.
+//! Studies on any directory or block device: four of the papers', the search for the settings with the lowest read
+//! latency under concurrent writes, and the effect of a running daemon on readers and writers.
 
 pub mod concurrency;
 pub mod footprint;

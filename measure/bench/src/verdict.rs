@@ -19,8 +19,8 @@ pub const FRAME_US: f64 = 16_667.0;
 pub const LONG_TAIL: f64 = 10.0;
 /// The device works on several requests at once, if the deepest queue gains at least this factor.
 pub const PARALLEL_GAIN: f64 = 2.0;
-/// Share of one CPU for issuing small requests from which on the CPU may be the limit. The kernel's own threads, which are
-/// not counted, take about as much.
+/// Share of one CPU for issuing small requests from which on the CPU may be the limit. The kernel's own threads, which
+/// are not counted, take about as much.
 pub const CPU_BOUND_PERCENT: f64 = 50.0;
 
 /// The sentences for `report`; ignores its own `verdict`.

@@ -226,8 +226,8 @@ fn open(place: &Place, access: Access) -> Result<(File, Access)> {
 
 /// Opens the device exclusively: the kernel refuses one that is mounted, used for swap, or part of another device.
 ///
-/// After a process that used io_uring was killed, the kernel releases the device slightly later than the process, without
-/// any event. Opening a busy device is therefore retried for a short time.
+/// After a process that used io_uring was killed, the kernel releases the device slightly later than the process,
+/// without any event. Opening a busy device is therefore retried for a short time.
 fn open_exclusive(path: &Path, extra: OFlags) -> rustix::io::Result<rustix::fd::OwnedFd> {
     let begun = Instant::now();
     loop {

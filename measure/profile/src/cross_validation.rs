@@ -4,17 +4,17 @@
 //! workloads are others than those of the profile, or each of its own in turn with a profile that lacks it.
 
 use brisk_core::stats::bootstrapped;
+use brisk_engine::smartstorage::model::{Ratio, Workload, blend};
+use brisk_engine::smartstorage::{Config, Model, Setting, paper};
 use brisk_report::results::{ProfileJudged, ProfilePick, ProfileSetting};
-use brisk_smartstorage::model::{Ratio, Workload, blend};
-use brisk_smartstorage::{Config, Model, Setting, paper};
 
 /// A choice that costs this share more than the best counts as good as the best.
 const TIE_SHARE: f64 = 0.02;
 /// After so many changes of setting a choice that does not settle counts as it is.
 const STEPS_MAX: usize = 4;
 
-/// Lets every way to choose choose for every workload of `held_out`, which was measured on the same device as `model` and with
-/// the same meter.
+/// Lets every way to choose choose for every workload of `held_out`, which was measured on the same device as `model`
+/// and with the same meter.
 #[must_use]
 pub(crate) fn judge(config: &Config, model: &Model, held_out: &[Workload]) -> Vec<ProfileJudged> {
     let one_for_all = one_for_all(config, model);
@@ -61,8 +61,8 @@ fn judge_one(config: &Config, model: &Model, one_for_all: &Setting, workload: &W
         let (cost, energy_ratio, delay_ratio) = cost(&setting)?;
         let over_best = cost / least;
         let right = over_best <= 1.0 + TIE_SHARE && soon_enough(delay_ratio);
-        // Rounds may differ by so much that a choice cannot be distinguished from a right one. The best setting was found among noisy
-        // ones, so the lower end of its interval is kind to the choice.
+        // Rounds may differ by so much that a choice cannot be distinguished from a right one. The best setting was
+        // found among noisy ones, so the lower end of its interval is kind to the choice.
         let over_best_low = low_over(config, workload, &setting, best).unwrap_or(over_best);
         let delay_low = workload.cell(&setting).and_then(|cell| low(cell.rounds.values().map(|ratio| ratio.delay)));
         let may_be_right = over_best_low <= 1.0 + TIE_SHARE && soon_enough(delay_low.unwrap_or(delay_ratio));
@@ -148,8 +148,8 @@ fn one_for_all(config: &Config, model: &Model) -> Setting {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brisk_smartstorage::model::{Cell, MODEL_VERSION};
-    use brisk_smartstorage::pattern::Pattern;
+    use brisk_engine::smartstorage::model::{Cell, MODEL_VERSION};
+    use brisk_engine::smartstorage::pattern::Pattern;
 
     fn pattern(reads_per_s: f64, writes_per_s: f64) -> Pattern {
         Pattern { reads_per_s, writes_per_s, busy_share: 0.2, depth_requests_mean: 0.2, ..Pattern::default() }

@@ -16,7 +16,7 @@ pub enum Error {
     #[error("cannot {doing} (only root can)")]
     Act { doing: String, source: brisk_act::Error },
     #[error(transparent)]
-    Lab(#[from] brisk_lab_client::Error),
+    Lab(#[from] crate::lab_client::Error),
     /// There is no single device whose queue could be set.
     #[error(
         "there is no single block device under {path}{}: name a directory on one, or a device with --device",
@@ -34,7 +34,7 @@ pub enum Error {
     #[error("{path}, line {line}: {why}")]
     Job { path: PathBuf, line: usize, why: String },
     #[error("{path}: {why}")]
-    Table { path: PathBuf, why: brisk_files::table::TableError },
+    Table { path: PathBuf, why: brisk_program::files::table::TableError },
     #[error("the workload '{name}' cannot be run: {why}")]
     Workload { name: String, why: String },
     #[error("the meter '{meter}' does not work here: {why}")]
@@ -42,7 +42,7 @@ pub enum Error {
     #[error("cannot {doing} {path}")]
     File { doing: &'static str, path: PathBuf, source: std::io::Error },
     #[error(transparent)]
-    Read(#[from] brisk_files::Error),
+    Read(#[from] brisk_program::files::Error),
     #[error("{path} is no profile of this version ({why}): remove it and measure again with `brisk profile`")]
     Damaged { path: PathBuf, why: String },
     #[error("settings of {device} were not restored ({left}): check /sys/block/{device}/queue and set them by hand")]

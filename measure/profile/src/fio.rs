@@ -42,7 +42,7 @@ pub struct Outside<'a> {
     /// Value of a variable of the environment.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     /// Content of an included file.
-    pub include: &'a dyn Fn(&Path) -> std::result::Result<String, brisk_files::Error>,
+    pub include: &'a dyn Fn(&Path) -> std::result::Result<String, brisk_program::files::Error>,
 }
 
 /// An option as a file has it.
@@ -150,7 +150,7 @@ pub fn parse(path: &Path, text: &str, outside: &Outside<'_>) -> Result<Jobs> {
 pub fn read(path: &Path, text: &str) -> Result<Jobs> {
     let outside = Outside {
         variable: &|name| std::env::var(name).ok(),
-        include: &|path| brisk_files::read_text(path, brisk_files::TEXT_BYTES_MAX),
+        include: &|path| brisk_program::files::read_text(path, brisk_program::files::TEXT_BYTES_MAX),
     };
     parse(path, text, &outside)
 }

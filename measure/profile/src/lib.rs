@@ -1,19 +1,20 @@
 //! `brisk profile`: cost of each setting of a block device in energy and latency.
 //!
-//! Reference [`workload`]s run under every scheduler and queue depth that the kernel offers for the device ([`run`]). Each is
-//! a mix of reads, writes and flushes that arrive at given rates, independent of the device ([`open_loop`]), or a number of
-//! requests in flight. A [`meter`] measures the energy, the counters of the kernel what the engine will observe. The result
-//! is a [`brisk_smartstorage::Model`], kept by [`store`], and a report.
+//! Reference [`workload`]s run under every scheduler and queue depth that the kernel offers for the device ([`run`]).
+//! Each is a mix of reads, writes and flushes that arrive at given rates, independent of the device ([`open_loop`]), or
+//! a number of requests in flight. A [`meter`] measures the energy, the counters of the kernel what the engine will
+//! observe. The result is a [`brisk_engine::smartstorage::Model`], kept by [`store`], and a report.
 //!
-//! Terms: a *cell* is one workload under one setting; a *round* is all cells once, settings in random order. *Due* is the
-//! planned arrival of a request: its latency counts from there, so an overloaded device shows.
+//! Terms: a *cell* is one workload under one setting; a *round* is all cells once, settings in random order. *Due* is
+//! the planned arrival of a request: its latency counts from there, so an overloaded device shows.
 //!
-//! Properties: settings are restored after each cell group, on an error and on a stop; completed measurements are kept and
-//! continued from; a profile uses a single meter.
+//! Properties: settings are restored after each cell group, on an error and on a stop; completed measurements are kept
+//! and continued from; a profile uses a single meter.
 
 mod cross_validation;
 pub mod error;
 pub mod fio;
+pub mod lab_client;
 pub mod meter;
 pub mod open_loop;
 pub mod recording;

@@ -14,7 +14,7 @@ pub mod rapl;
 
 use std::time::Duration;
 
-use brisk_lab_client::Device;
+use crate::lab_client::Device;
 use brisk_sense::Sense;
 use serde::{Deserialize, Serialize};
 
@@ -70,8 +70,9 @@ pub trait Meter {
     fn cell_min(&self) -> Duration;
 }
 
-/// The meter for `disk`: the one asked for, or else for a device of the lab (`emulated`) or of its guest the model, as only
-/// that knows the device; for others the processors' counters, the rails', the battery's gauge, or the model, in this order.
+/// The meter for `disk`: the one asked for, or else for a device of the lab (`emulated`) or of its guest the model, as
+/// only that knows the device; for others the processors' counters, the rails', the battery's gauge, or the model, in
+/// this order.
 ///
 /// # Errors
 /// When the one asked for does not work here, with the reason.

@@ -1,8 +1,8 @@
 //! Open-loop load: requests are issued when they are due, whether or not earlier ones are complete.
 //!
-//! Users and apps do not wait for a queue to empty; a closed-loop load would hide an overloaded device. Arrivals follow from the
-//! seed alone, or from a recording, so that every setting gets the same requests at the same times. One thread, one io_uring;
-//! between arrivals it sleeps in the kernel.
+//! Users and apps do not wait for a queue to empty; a closed-loop load would hide an overloaded device. Arrivals follow
+//! from the seed alone, or from a recording, so that every setting gets the same requests at the same times. One
+//! thread, one io_uring; between arrivals it sleeps in the kernel.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -284,8 +284,8 @@ fn serve(
                 Action::Flush => opcode::Fsync::new(descriptor).flags(types::FsyncFlags::DATASYNC).build(),
             };
             slots[slot] = Some(InFlight { action, due_ns: source.due_ns(), offset_bytes, len_bytes: block_bytes });
-            // SAFETY: the slot's buffer holds the largest request, belongs to this one until its completion is reaped, and
-            // lives until all are (or is leaked by the caller, who holds the file).
+            // SAFETY: the slot's buffer holds the largest request, belongs to this one until its completion is reaped,
+            // and lives until all are (or is leaked by the caller, who holds the file).
             if unsafe { ring.submission().push(&entry.user_data(slot as u64)) }.is_err() {
                 unreachable!("the submission queue holds all slots");
             }

@@ -1,18 +1,18 @@
 //! Workloads from recordings of requests.
 //!
-//! A recording is a table (`brisk_files::table`) with the columns `time_s` from its beginning, `rw` (R, W, or F for a
-//! flush), `offset_bytes`, `size_bytes`; and optionally `sync` (1 for a W that is followed by a flush) and `target`,
-//! the file or device of the offset. Other columns are ignored.
+//! A recording is a table (`brisk_program::files::table`) with the columns `time_s` from its beginning, `rw` (R, W, or
+//! F for a flush), `offset_bytes`, `size_bytes`; and optionally `sync` (1 for a W that is followed by a flush) and
+//! `target`, the file or device of the offset. Other columns are ignored.
 //!
-//! It is replayed open-loop: each request when it is due. A cell replays the part of its length with the most requests, since
-//! a recording of minutes is mostly idle. Offsets are widened to blocks of 4 KiB, as the device would see them, and wrapped
-//! into the work file; each target has its own part of it.
+//! It is replayed open-loop: each request when it is due. A cell replays the part of its length with the most requests,
+//! since a recording of minutes is mostly idle. Offsets are widened to blocks of 4 KiB, as the device would see them,
+//! and wrapped into the work file; each target has its own part of it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use brisk_files::table::{Layout, Table, TableError};
+use brisk_program::files::table::{Layout, Table, TableError};
 
 use crate::error::{Error, Result};
 use crate::workload::{Action, Arrival, Ask, Workload};
@@ -48,7 +48,8 @@ fn is_heading(line: &str) -> bool {
     })
 }
 
-/// The workload in the recording `path` with content `text`, named after the file: its busiest part of the length `cell`.
+/// The workload in the recording `path` with content `text`, named after the file: its busiest part of the length
+/// `cell`.
 ///
 /// # Errors
 /// When a column is missing, a line is invalid, times decrease, or nothing is read or written; the error names the

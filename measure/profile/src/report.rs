@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use brisk_engine::smartstorage::model::Workload;
+use brisk_engine::smartstorage::{Config, Model, Setting};
 use brisk_report::results::{ProfileCell, ProfileJudged, ProfileMeter, ProfileReport, ProfileWorkload};
-use brisk_smartstorage::model::Workload;
-use brisk_smartstorage::{Config, Model, Setting};
 
 use crate::cross_validation::{document_of, judge, leave_one_out};
 use crate::error::{Error, Result};

@@ -1,11 +1,11 @@
 //! Measures all cells of a device, and computes the table.
 //!
-//! A round goes through the workloads in random order, three at a time; for these, through the settings in random order. A
-//! setting and the device's own are thus measured within half a minute of each other, and their ratio is free of slower drift
-//! of the machine. Arrivals of a workload are the same in all its cells. The cost of a setting is the median of its rounds'
-//! ratios, with a bootstrap interval: noise widens the intervals, and the engine ignores savings whose interval is too wide.
-//! After each setting the state is saved, and a cancelled run is continued from there, if device, kernel, meter, settings and
-//! workloads are the same.
+//! A round goes through the workloads in random order, three at a time; for these, through the settings in random
+//! order. A setting and the device's own are thus measured within half a minute of each other, and their ratio is free
+//! of slower drift of the machine. Arrivals of a workload are the same in all its cells. The cost of a setting is the
+//! median of its rounds' ratios, with a bootstrap interval: noise widens the intervals, and the engine ignores savings
+//! whose interval is too wide. After each setting the state is saved, and a cancelled run is continued from there, if
+//! device, kernel, meter, settings and workloads are the same.
 
 mod cell;
 mod search;
@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::lab_client::{Client, Device};
 use brisk_act::{BlockQueue, Journal, Paths};
 use brisk_bench::control::Control;
 use brisk_bench::engine::Engine;
@@ -23,11 +24,10 @@ use brisk_bench::place::Place;
 use brisk_bench::work_file::{Size, WorkFile};
 use brisk_bench::{Sense, cache};
 use brisk_core::random::Random;
-use brisk_lab_client::{Client, Device};
+use brisk_engine::smartstorage::model::MODEL_VERSION;
+use brisk_engine::smartstorage::{Model, Setting};
 use brisk_report::results::Header;
 use brisk_sense::{Identity, SampleChoice, Sampler};
-use brisk_smartstorage::model::MODEL_VERSION;
-use brisk_smartstorage::{Model, Setting};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -80,8 +80,8 @@ pub struct Measured {
     #[serde(with = "as_list")]
     pub rates: Rates,
     pub meter: About,
-    /// Half the distance between the rounds of a cell over their middle, in the middle of all cells: of energy, and of delay.
-    /// Nothing where there is one round.
+    /// Half the distance between the rounds of a cell over their middle, in the middle of all cells: of energy, and of
+    /// delay. Nothing where there is one round.
     pub spread_share: (f64, f64),
     /// Cells of an earlier run that was stopped.
     pub taken_over: usize,
@@ -145,8 +145,8 @@ struct Stand<'a> {
     file: &'a Path,
 }
 
-/// Number of workloads under a setting before the next switch: switching takes as long as half a cell, and the device's own
-/// setting is still measured within half a minute of every other.
+/// Number of workloads under a setting before the next switch: switching takes as long as half a cell, and the device's
+/// own setting is still measured within half a minute of every other.
 const WORKLOADS_TOGETHER: usize = 3;
 
 /// Rounds of one phase have numbers up to this from each other.
@@ -183,8 +183,8 @@ fn is_affordable(elapsed: Duration, cells: u64, more_cells: u64, budget: Duratio
 /// Runs the profile.
 ///
 /// # Errors
-/// When the place cannot be measured, has no single device or no scheduler to choose, a setting is refused, a request fails,
-/// or the stop flag is set. The settings are restored in every case; completed measurements are kept.
+/// When the place cannot be measured, has no single device or no scheduler to choose, a setting is refused, a request
+/// fails, or the stop flag is set. The settings are restored in every case; completed measurements are kept.
 pub fn run(sense: &Sense, lab: &Client, paths: &Paths, options: &Options, control: &Control<'_>) -> Result<Measured> {
     if let Some(Workload { name, .. }) = options.workloads.iter().find(|workload| workload.ask.is_empty()) {
         return Err(Error::Workload { name: name.clone(), why: "it neither reads nor writes".to_owned() });
@@ -352,8 +352,8 @@ impl Unfinished {
 }
 
 impl Bench<'_> {
-    /// Goes through rounds of these workloads and settings, as far as cells are missing. Rounds are counted from `first` on.
-    /// Gives the bytes that were written.
+    /// Goes through rounds of these workloads and settings, as far as cells are missing. Rounds are counted from
+    /// `first` on. Gives the bytes that were written.
     pub(super) fn rounds(&mut self, plan: &Plan, todo: &Todo, stand: &mut Stand<'_>) -> Result<u64> {
         let (queue, journal) = (&mut *stand.queue, &mut *stand.journal);
         let (unfinished, file) = (&mut *stand.unfinished, stand.file);
@@ -385,8 +385,8 @@ impl Bench<'_> {
                     continue;
                 }
                 let applied = apply(queue, journal, &settings[setting], &plan.own);
-                // More than the driver has is refused under `none`, and not every device has all that a setting may say; the
-                // cells of that setting stay away.
+                // More than the driver has is refused under `none`, and not every device has all that a setting may
+                // say; the cells of that setting stay away.
                 let may_be_refused = settings[setting].scheduler == "none" || !settings[setting].is_plain();
                 if may_be_refused && matches!(applied, Err(Error::Act { .. })) {
                     journal.restore().map_err(act(&format!("restore the settings of {}", self.disk)))?;

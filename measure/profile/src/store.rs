@@ -1,13 +1,13 @@
 //! Storage of profiles: one file for each model of device, and one for the state of an unfinished run.
 //!
-//! Files are replaced atomically. A damaged file is reported and left unchanged. The daemon reads them itself, and identifies a
-//! device by the same name ([`brisk_sense::Identity`]).
+//! Files are replaced atomically. A damaged file is reported and left unchanged. The daemon reads them itself, and
+//! identifies a device by the same name ([`brisk_sense::Identity`]).
 
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use brisk_smartstorage::Model;
+use brisk_engine::smartstorage::Model;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Number, Value};
@@ -94,7 +94,7 @@ fn shorten(value: &mut Value) {
 
 /// Reads a file; `None` when it is not there.
 pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
-    match brisk_files::read(path, READ_BYTES_MAX) {
+    match brisk_program::files::read(path, READ_BYTES_MAX) {
         Ok(bytes) => serde_json::from_slice(&bytes)
             .map(Some)
             .map_err(|error| Error::Damaged { path: path.to_owned(), why: error.to_string() }),
@@ -110,7 +110,7 @@ pub(crate) fn write<T: Serialize>(path: &Path, value: &T) -> Result<()> {
     if let Some(dir) = path.parent() {
         fs::create_dir_all(dir).map_err(failed)?;
     }
-    brisk_files::replace(path, &bytes).map_err(failed)
+    brisk_program::files::replace(path, &bytes).map_err(failed)
 }
 
 /// Removes a file that may not be there.
@@ -126,9 +126,9 @@ pub(crate) fn remove(path: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brisk_smartstorage::Setting;
-    use brisk_smartstorage::model::{Cell, MODEL_VERSION, Workload};
-    use brisk_smartstorage::pattern::Pattern;
+    use brisk_engine::smartstorage::Setting;
+    use brisk_engine::smartstorage::model::{Cell, MODEL_VERSION, Workload};
+    use brisk_engine::smartstorage::pattern::Pattern;
     use proptest::prelude::*;
 
     fn model() -> Model {

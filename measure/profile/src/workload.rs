@@ -1,15 +1,15 @@
 //! Workloads of a profile.
 //!
-//! The reference workloads are the eight benchmarks of dissertation table 3.2 with their published rates, and mixes of other
-//! phone loads, so that the table covers sizes, order and flushes, which the paper does not state. Sizes and order of the
-//! eight are assumed: 4 KiB, random reads, nine in ten writes sequential, a flush for each hundred writes (most writes of
-//! phones are of 4 KiB, and most are sequential in a database's journal or a log).
+//! The reference workloads are the eight benchmarks of dissertation table 3.2 with their published rates, and mixes of
+//! other phone loads, so that the table covers sizes, order and flushes, which the paper does not state. Sizes and
+//! order of the eight are assumed: 4 KiB, random reads, nine in ten writes sequential, a flush for each hundred writes
+//! (most writes of phones are of 4 KiB, and most are sequential in a database's journal or a log).
 //!
 //! The held-out workloads are for judging a profile; none of them is in it.
 
 use brisk_core::random::Random;
+use brisk_engine::smartstorage::paper;
 use brisk_report::results::{Direction, Pattern};
-use brisk_smartstorage::paper;
 use serde::{Deserialize, Serialize};
 
 /// Operation of a stream.

@@ -1,4 +1,5 @@
-//! The capabilities, their words, and how each is detected: rights by trying them, since user 0 of a container may have none.
+//! The capabilities, their words, and how each is detected: rights by trying them, since user 0 of a container may have
+//! none.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -38,8 +39,8 @@ const INSTALLED: &[&str] = &[
 /// What a test may require of its machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Capability {
-    /// The user is 0 and may act as other users do (CAP_SETUID, CAP_SETGID). It implies no right to change the machine: those
-    /// have words of their own.
+    /// The user is 0 and may act as other users do (CAP_SETUID, CAP_SETGID). It implies no right to change the machine:
+    /// those have words of their own.
     Root,
     /// File systems can be mounted (CAP_SYS_ADMIN).
     Mount,
@@ -133,8 +134,8 @@ const WORDS: &[(Capability, &str)] = &[
 ];
 
 impl Capability {
-    /// Whether root has it on each machine that `scripts/setup test` has prepared and whose kernel lacks nothing. Not implied
-    /// is what depends on the place of the tree (disk, chroot) and on the network.
+    /// Whether root has it on each machine that `scripts/setup test` has prepared and whose kernel lacks nothing. Not
+    /// implied is what depends on the place of the tree (disk, chroot) and on the network.
     #[must_use]
     pub fn is_implied_by_root(self) -> bool {
         use Capability as C;
@@ -148,8 +149,8 @@ impl Capability {
         }
     }
 
-    /// Whether this process has it, as far as that can be found out without the code under test; else the reason. Found out once
-    /// in each process.
+    /// Whether this process has it, as far as that can be found out without the code under test; else the reason. Found
+    /// out once in each process.
     ///
     /// # Errors
     /// The reason why it is missing.

@@ -1,7 +1,7 @@
 //! What a test requires of the machine it runs on, and what happens where that is missing.
 //!
-//! Tests of loop devices, control groups, eBPF or virtual displays cannot run on every machine. libtest has no skip at run
-//! time, so that such a test would count as passed. Here a test names the capabilities that it requires:
+//! Tests of loop devices, control groups, eBPF or virtual displays cannot run on every machine. libtest has no skip at
+//! run time, so that such a test would count as passed. Here a test names the capabilities that it requires:
 //!
 //! ```
 //! # fn a_loop_device_is_attached() {
@@ -15,12 +15,12 @@
 //!
 //! Where one of them is missing, the skip is recorded and the test returns:
 //!
-//! - on standard error, and as one line in the file that `BRISK_SKIPPED` names: test, capability, reason, separated by tabs
-//!   (`scripts/test` counts and names them in its summary);
-//! - where `BRISK_REQUIRE` contains the capability, the test fails instead. It is a list of words separated by commas, for
-//!   instance `root,disk,program:openbox`. `root` implies what root has on a machine that `scripts/setup test` has prepared
-//!   and whose kernel lacks nothing ([`Capability::is_implied_by_root`]). An unknown word fails each test that lacks
-//!   something, so that a misspelt word does not switch the check off.
+//! - on standard error, and as one line in the file that `BRISK_SKIPPED` names: test, capability, reason, separated by
+//!   tabs (`scripts/test` counts and names them in its summary);
+//! - where `BRISK_REQUIRE` contains the capability, the test fails instead. It is a list of words separated by commas,
+//!   for instance `root,disk,program:openbox`. `root` implies what root has on a machine that `scripts/setup test` has
+//!   prepared and whose kernel lacks nothing ([`Capability::is_implied_by_root`]). An unknown word fails each test that
+//!   lacks something, so that a misspelt word does not switch the check off.
 //!
 //! Tests wait with a limit: [`until`], [`line_with`], [`end_of`], [`killed_late`].
 //!
@@ -97,8 +97,8 @@ pub fn skip(capability: Capability, reason: impl fmt::Display) {
     written.unwrap_or_else(|error| panic!("cannot append to {SKIPPED}={}: {error}", Path::new(&path).display()));
 }
 
-/// Package, test program and test. libtest names each thread after its test, except when it runs all in the first thread;
-/// then the place of the call stands for the name.
+/// Package, test program and test. libtest names each thread after its test, except when it runs all in the first
+/// thread; then the place of the call stands for the name.
 fn test_name(place: &Location<'_>) -> String {
     let package = std::env::var("CARGO_PKG_NAME").unwrap_or_else(|_| "?".to_owned());
     let program = std::env::current_exe().unwrap_or_default();

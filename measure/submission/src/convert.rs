@@ -1,5 +1,5 @@
-//! Documents to submissions. Every struct that is read is taken apart by name, so that a new field does not compile until it is
-//! decided here whether it leaves the device: `_` says that it does not.
+//! Documents to submissions. Every struct that is read is taken apart by name, so that a new field does not compile
+//! until it is decided here whether it leaves the device: `_` says that it does not.
 
 use brisk_core::stats::Summary;
 use brisk_report::results as from;
@@ -15,7 +15,7 @@ use crate::{Kind, Known, Machine, RESULTS_MAX, SCHEMA_VERSION, Storage, Submissi
 
 type Result<T> = std::result::Result<T, SubmissionError>;
 
-/// Apps whose names may leave: those of the emulated phone (`measure/phone/apps.toml`).
+/// Apps whose names may leave: those of the emulated phone (`lab/src/phone/apps.toml`).
 pub(crate) const APPS: [&str; 11] = [
     "chromium",
     "lowriter",

@@ -1,16 +1,17 @@
 //! What of results leaves a device when its owner submits them to a fleet.
 //!
-//! A [`Submission`] is built field by field from documents of [`brisk_report::results`]: it is a list of what is taken, not of what is
-//! removed. A field that is added to a result stays on the device until a line here takes it: the conversions name every field of the
-//! structs that they read, so that the compiler asks. Free text never passes: words are identifiers of brisk or of the kernel, names of
-//! devices lose what identifies one device or person ([`text`]), numbers are rounded to four digits, times to the day.
+//! A [`Submission`] is built field by field from documents of [`brisk_report::results`]: it is a list of what is taken,
+//! not of what is removed. A field that is added to a result stays on the device until a line here takes it: the
+//! conversions name every field of the structs that they read, so that the compiler asks. Free text never passes: words
+//! are identifiers of brisk or of the kernel, names of devices lose what identifies one device or person ([`text`]),
+//! numbers are rounded to four digits, times to the day.
 //!
-//! Terms: a *submission* has the results of one storage device; its *id* is the SHA-256 of its canonical JSON (RFC 8785), so what is sent
-//! twice is stored once; an [`Envelope`] is the file, or the body of the request: submission, id, and the digest of the secret by which
-//! its sender can delete it.
+//! Terms: a *submission* has the results of one storage device; its *id* is the SHA-256 of its canonical JSON (RFC
+//! 8785), so what is sent twice is stored once; an [`Envelope`] is the file, or the body of the request: submission,
+//! id, and the digest of the secret by which its sender can delete it.
 //!
-//! The JSON Schema of an envelope, `submission.schema.json`, is generated from these structs; a test keeps it fresh, and the receiver
-//! (`products/fleet`) validates by it. What is optional is left out where it is missing, never null.
+//! The JSON Schema of an envelope, `submission.schema.json`, is generated from these structs; a test keeps it fresh,
+//! and the receiver (`fleet`) validates by it. What is optional is left out where it is missing, never null.
 //!
 //! Properties, each with a test of that name:
 //! - no path, host, serial or address leaves;

@@ -1,4 +1,5 @@
-//! Enums of `brisk_report::results` as the schema has them: that crate does not know of schemas. A test holds both against each other.
+//! Enums of `brisk_report::results` as the schema has them: that crate does not know of schemas. A test holds both
+//! against each other.
 #![allow(dead_code, reason = "their names are what counts")]
 
 use schemars::JsonSchema;

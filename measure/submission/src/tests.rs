@@ -1,6 +1,6 @@
 //! Tests over documents of every kind: the samples of `brisk-report`, the ugly ones among them.
 
-#[path = "../../report/tests/samples/mod.rs"]
+#[path = "../../../report/tests/all/samples/mod.rs"]
 mod samples;
 
 use brisk_report::results::{BlockDevice, Document};
@@ -271,7 +271,7 @@ fn ugly_documents_are_submitted_or_refused_with_a_reason() {
 
 #[test]
 fn names_of_apps_are_those_of_the_phone() {
-    let text = include_str!("../../phone/apps.toml");
+    let text = include_str!("../../../lab/src/phone/apps.toml");
     let mut known: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("name = ")).collect();
     let mut ours: Vec<String> = convert::APPS.iter().map(|app| format!("\"{app}\"")).collect();
     known.sort_unstable();

@@ -21,7 +21,8 @@ macro_rules! text {
 }
 
 text!(
-    /// An identifier of brisk or of the kernel: a knob with its value, a code, an architecture. One slash at most, and not first: no path.
+    /// An identifier of brisk or of the kernel: a knob with its value, a code, an architecture. One slash at most, and
+    /// not first: no path.
     Word,
     "^[a-z0-9][a-z0-9_.+-]{0,39}(/[a-z0-9_.+-]{1,40})?$"
 );
@@ -36,7 +37,8 @@ text!(
     r"^[0-9]{1,4}\.[0-9]{1,4}(\.[0-9]{1,4})?$"
 );
 text!(
-    /// A day in UTC, as in `2026-10-05`: of this century, and one that the calendar has. Its years without a remainder by 4 are leap years.
+    /// A day in UTC, as in `2026-10-05`: of this century, and one that the calendar has. Its years without a remainder
+    /// by 4 are leap years.
     Day,
     "^20([0-9]{2}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))|([02468][048]|[13579][26])-02-29)$"
 );
@@ -61,8 +63,8 @@ impl Word {
 }
 
 impl Name {
-    /// What of `text` names a model: without characters of other forms, addresses, paths, labelled serial numbers, and the `private`
-    /// words. `None` where nothing is left.
+    /// What of `text` names a model: without characters of other forms, addresses, paths, labelled serial numbers, and
+    /// the `private` words. `None` where nothing is left.
     #[must_use]
     pub fn of(text: &str, private: &[String]) -> Option<Self> {
         let mut kept: Vec<String> = Vec::new();
@@ -93,7 +95,8 @@ impl Name {
 }
 
 impl Release {
-    /// The first two numbers of a release, such as `6.12` of `6.12.1-name-of-a-machine`; `None` where it begins otherwise.
+    /// The first two numbers of a release, such as `6.12` of `6.12.1-name-of-a-machine`; `None` where it begins
+    /// otherwise.
     #[must_use]
     pub fn of(text: &str) -> Option<Self> {
         let mut parts = text.split('.').map(|part| {

@@ -35,7 +35,8 @@ impl<'a> Caller<'a> {
         Ok(Self { file, requests: Requests::new(load), buffers, block_bytes: load.block_bytes, seed: load.seed })
     }
 
-    /// Issues request number `index` and waits for its completion. Returns its direction and response time in nanoseconds.
+    /// Issues request number `index` and waits for its completion. Returns its direction and response time in
+    /// nanoseconds.
     pub(crate) fn issue(&mut self, index: u64, clock: &Clock) -> Result<(Direction, u64)> {
         let Request { direction, offset_bytes, durable } = self.requests.at(index);
         let buffer = match direction {
@@ -77,9 +78,9 @@ pub(super) fn failed(direction: Direction, offset_bytes: u64, len_bytes: u64, re
     }
 }
 
-/// Runs `work` on one thread for each of `workers`. The clock starts when all threads exist. Returns their results, and the CPU
-/// time of this process meanwhile in nanoseconds. When a thread fails, `broken` is set, so that the others can end, and the
-/// first error is returned; `doing` names the failed start of a thread.
+/// Runs `work` on one thread for each of `workers`. The clock starts when all threads exist. Returns their results, and
+/// the CPU time of this process meanwhile in nanoseconds. When a thread fails, `broken` is set, so that the others can
+/// end, and the first error is returned; `doing` names the failed start of a thread.
 pub(crate) fn run_together<W: Send, T: Send>(
     workers: Vec<W>,
     stack_bytes: usize,

@@ -1,9 +1,9 @@
 //! The io_uring engine: one ring, one thread, a fixed file and fixed buffers.
 //!
 //! All available completions are reaped together. Their slots are refilled and submitted in small batches, so that the
-//! device gets its first request while the next ones are prepared (on a loop device over memory, submitting a whole depth
-//! of 32 at once cost 10 % of the requests a second). At depth 1, one system call submits and waits. The kernel's modes
-//! of completion delivery are tried from the leanest to the default; registered buffers are optional.
+//! device gets its first request while the next ones are prepared (on a loop device over memory, submitting a whole
+//! depth of 32 at once cost 10 % of the requests a second). At depth 1, one system call submits and waits. The kernel's
+//! modes of completion delivery are tried from the leanest to the default; registered buffers are optional.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};

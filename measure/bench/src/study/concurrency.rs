@@ -1,8 +1,8 @@
 //! Best number of concurrent streams: dissertation 4.2.5.
 //!
-//! The same streams run one after the other and concurrently. The speed-up is the serial time over the time of the slowest
-//! concurrent stream, paired within one repetition. The parameter for SmartIO is, for each of the four kinds, the fewest
-//! streams whose speed-up is within noise of the best.
+//! The same streams run one after the other and concurrently. The speed-up is the serial time over the time of the
+//! slowest concurrent stream, paired within one repetition. The parameter for SmartIO is, for each of the four kinds,
+//! the fewest streams whose speed-up is within noise of the best.
 
 use brisk_core::random::mix;
 use brisk_core::stats::paired_ratio;

@@ -1,7 +1,8 @@
 //! Random-write throughput against the range of addresses: Revisiting storage, figure 15.
 //!
-//! Devices with log-block mapping keep random writes fast only while the addresses fall into as many blocks as they have
-//! log blocks. Before each point a region is written sequentially, so that no point inherits the previous one's mapping.
+//! Devices with log-block mapping keep random writes fast only while the addresses fall into as many blocks as they
+//! have log blocks. Before each point a region is written sequentially, so that no point inherits the previous one's
+//! mapping.
 
 use std::time::Duration;
 
@@ -140,8 +141,8 @@ fn ranges(size_bytes: u64) -> Result<Vec<u64>> {
     Ok(ranges)
 }
 
-/// Where throughput drops permanently: sequences of ranges in which every step loses at least [`STEP_SHARE`], together at
-/// least [`DROP_FACTOR`], and after which it never recovers to within [`RECOVERY_FACTOR`] of its start.
+/// Where throughput drops permanently: sequences of ranges in which every step loses at least [`STEP_SHARE`], together
+/// at least [`DROP_FACTOR`], and after which it never recovers to within [`RECOVERY_FACTOR`] of its start.
 #[must_use]
 pub fn drops(points: &[FootprintPoint]) -> Vec<FootprintDrop> {
     let rate = |index: usize| points[index].bandwidth_bytes_per_s.median;

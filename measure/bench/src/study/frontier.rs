@@ -1,16 +1,18 @@
-//! Search for the settings of a block queue with the lowest read latency under concurrent writes, and their cost for the
-//! writes: the *frontier* of read latency against write throughput on this device.
+//! Search for the settings of a block queue with the lowest read latency under concurrent writes, and their cost for
+//! the writes: the *frontier* of read latency against write throughput on this device.
 //!
 //! The search is successive halving. Every initial setting gets one short trial of each load; the better ones get more,
 //! together with their neighbours in the space of settings; the finalists are repeated until their medians are precise.
-//! The original settings (*baseline*) run in every round, and all figures are relative to them. The winner is the setting
-//! with the fastest reads among those that keep a given share of the write throughput; within noise, the simplest.
+//! The original settings (*baseline*) run in every round, and all figures are relative to them. The winner is the
+//! setting with the fastest reads among those that keep a given share of the write throughput; within noise, the
+//! simplest.
 //!
 //! The search keeps its time budget: the number of settings in each round follows from the remaining budget and the
-//! measured length of a trial, and is recomputed before each round. When the time is over, the best result so far counts.
+//! measured length of a trial, and is recomputed before each round. When the time is over, the best result so far
+//! counts.
 //!
-//! Settings are changed through `brisk_act` and restored at the end, on an error and on a stop; after a kill, by the next
-//! command.
+//! Settings are changed through `brisk_act` and restored at the end, on an error and on a stop; after a kill, by the
+//! next command.
 
 mod given;
 mod plan;
@@ -66,8 +68,8 @@ pub fn run(sense: &Sense, paths: &Paths, options: &Options, control: &Control<'_
     with_search(sense, paths, options, control, space, |search| search.run()).map(|(report, ())| report)
 }
 
-/// Compares settings that were found on other devices with those of this one, under the loads of the search. The report has both as
-/// points; the given ones are chosen where the comparison agrees with them.
+/// Compares settings that were found on other devices with those of this one, under the loads of the search. The report
+/// has both as points; the given ones are chosen where the comparison agrees with them.
 ///
 /// # Errors
 /// As [`run`]; when this kernel offers no such scheduler, or refuses a setting.

@@ -1,10 +1,10 @@
 //! Effect of a running daemon on readers and writers: dissertation 4.5.2, with and without the daemon in turns.
 //!
-//! Readers and writers are *finite jobs*, as in fio: they start together, each moves the same bytes one request at a time,
-//! and ends. The side that is served first ends first, and the other then has the device alone; but both turns do the same
-//! work, so their energies can be compared. Each side is a [`StreamProcess`], because the daemon distinguishes processes and
-//! their groups. The *alone* times, to which slowdowns refer, are of one job of each kind without the daemon, so the
-//! slowdowns with and without it have the same reference.
+//! Readers and writers are *finite jobs*, as in fio: they start together, each moves the same bytes one request at a
+//! time, and ends. The side that is served first ends first, and the other then has the device alone; but both turns do
+//! the same work, so their energies can be compared. Each side is a [`StreamProcess`], because the daemon distinguishes
+//! processes and their groups. The *alone* times, to which slowdowns refer, are of one job of each kind without the
+//! daemon, so the slowdowns with and without it have the same reference.
 //!
 //! The number of bytes follows from the write throughput of the device: jobs take about [`Options::length`].
 
@@ -81,7 +81,8 @@ pub struct Outcome {
 /// Runs the study.
 ///
 /// # Errors
-/// When an option is invalid, the place cannot be measured, a turn cannot be set up, a request fails, or the stop flag is set.
+/// When an option is invalid, the place cannot be measured, a turn cannot be set up, a request fails, or the stop flag
+/// is set.
 pub fn run(sense: &Sense, options: &Options, turns: &mut dyn Turns, control: &Control<'_>) -> Result<Outcome> {
     let common = &options.common;
     check_streams(&[options.streams])?;

@@ -1,11 +1,12 @@
 //! The kernel's I/O schedulers under mixed loads: dissertation 4.5.3.
 //!
-//! A mix is a fixed number of requests, a share of them reads, with `depth` in flight; its response time is the time until
-//! all are done. All mixes run under every scheduler of this kernel, at the scheduler's default queue depth (`nr_requests`)
-//! or at each requested depth. Slowdowns refer to the response times of the mixes of only reads and only writes.
+//! A mix is a fixed number of requests, a share of them reads, with `depth` in flight; its response time is the time
+//! until all are done. All mixes run under every scheduler of this kernel, at the scheduler's default queue depth
+//! (`nr_requests`) or at each requested depth. Slowdowns refer to the response times of the mixes of only reads and
+//! only writes.
 //!
-//! Settings are changed through `brisk_act`, which journals the previous values. They are restored at the end, on an error
-//! and on a stop; after a kill, by the next command.
+//! Settings are changed through `brisk_act`, which journals the previous values. They are restored at the end, on an
+//! error and on a stop; after a kill, by the next command.
 
 use std::sync::atomic::Ordering;
 
@@ -66,8 +67,8 @@ struct Mix {
 /// Runs the study.
 ///
 /// # Errors
-/// When an option is invalid, the place cannot be measured or has no block device, a setting is refused, a request fails,
-/// or the stop flag is set. The settings are restored in every case.
+/// When an option is invalid, the place cannot be measured or has no block device, a setting is refused, a request
+/// fails, or the stop flag is set. The settings are restored in every case.
 pub fn run(sense: &Sense, paths: &Paths, options: &Options, control: &Control<'_>) -> Result<SchedulersReport> {
     let common = &options.common;
     let requests = common.requests("a mix", options.mix_bytes)?;

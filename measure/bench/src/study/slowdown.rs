@@ -1,8 +1,9 @@
 //! Slowdown of reads and writes by each other: dissertation 4.2.3 and 4.2.4, and 4.5.2 for 4 + 4 streams.
 //!
-//! A stream issues requests one at a time. *Alone* means one stream on the device; *concurrent*, the given number of readers
-//! and as many writers. The slowdown of a read is its mean response time in the concurrent run over that alone, paired
-//! within one repetition, so that drift of the machine cancels; every second repetition measures in reverse order.
+//! A stream issues requests one at a time. *Alone* means one stream on the device; *concurrent*, the given number of
+//! readers and as many writers. The slowdown of a read is its mean response time in the concurrent run over that alone,
+//! paired within one repetition, so that drift of the machine cancels; every second repetition measures in reverse
+//! order.
 
 use brisk_core::random::mix;
 use brisk_core::stats::paired_ratio;

@@ -10,7 +10,10 @@ fn read(text: &str) -> Result<Jobs> {
         include: &|path| match path.to_str() {
             Some("/jobs/more.fio") => Ok("bs=16k # of all\n".to_owned()),
             Some("/jobs/itself.fio") => Ok("include itself.fio\n".to_owned()),
-            _ => Err(brisk_files::Error::Io { path: path.to_owned(), source: std::io::ErrorKind::NotFound.into() }),
+            _ => Err(brisk_program::files::Error::Io {
+                path: path.to_owned(),
+                source: std::io::ErrorKind::NotFound.into(),
+            }),
         },
     };
     parse(Path::new("/jobs/a.fio"), text, &outside)

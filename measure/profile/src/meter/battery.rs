@@ -1,7 +1,7 @@
 //! The gauge of a discharging battery (power_supply).
 //!
-//! Gauges report power, not energy, a few times a second at best: a thread samples it during a cell, and the mean of the
-//! samples times the length is the energy.
+//! Gauges report power, not energy, a few times a second at best: a thread samples it during a cell, and the mean of
+//! the samples times the length is the energy.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;

@@ -2,21 +2,21 @@
 //!
 //! energy = device + busy time x `awake_mw` + CPU time x `cpu_mw`
 //!
-//! - *device*: for a device of the lab or of the kernel lab's guest, the energy that its flash model counted for commands,
-//!   transfers, reads, programs and erases (each preset names the source of its energies; most are 165 mW of array current
-//!   times the operation's time). For any other device, its completed requests and bytes, times the figures of the preset
-//!   `galaxy-s5-emmc`.
+//! - *device*: for a device of the lab or of the kernel lab's guest, the energy that its flash model counted for
+//!   commands, transfers, reads, programs and erases (each preset names the source of its energies; most are 165 mW of
+//!   array current times the operation's time). For any other device, its completed requests and bytes, times the
+//!   figures of the preset `galaxy-s5-emmc`.
 //! - *busy time*: as long as a request is in flight the processors stay awake, in their idle loop.
-//! - *CPU time*: of this process, which issues the requests, and its io_uring workers: the cost of a scheduler and its queue
-//!   there. Kernel threads and interrupts are not included.
+//! - *CPU time*: of this process, which issues the requests, and its io_uring workers: the cost of a scheduler and its
+//!   queue there. Kernel threads and interrupts are not included.
 //!
 //! Only differences between settings on one device are meaningful, as far as the constants hold.
 
 use std::time::Duration;
 
+use crate::lab_client::Device;
 use brisk_core::energy::AWAKE_MW;
 use brisk_core::snapshot::DiskTotals;
-use brisk_lab_client::Device;
 use brisk_sense::Sense;
 use serde::{Deserialize, Serialize};
 
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn the_constants_of_the_preset_are_those_of_the_preset() {
-        let preset = brisk_flash::Preset::builtin("galaxy-s5-emmc").expect("built in");
+        let preset = brisk_lab::flash::Preset::builtin("galaxy-s5-emmc").expect("built in");
         let value = |name: &str| {
             let all = preset.parameters();
             let found = all.iter().find(|p| p.name == name).expect(name);

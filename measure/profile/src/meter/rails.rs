@@ -32,7 +32,8 @@ impl Rails {
     }
 }
 
-/// What went through all rails from `began` to `ended`; `None` when one went away or began anew, as after a suspend on some.
+/// What went through all rails from `began` to `ended`; `None` when one went away or began anew, as after a suspend on
+/// some.
 fn counted_uj(began: &[PowerRail], ended: &[PowerRail]) -> Option<u64> {
     let one = |then: &PowerRail| {
         let is_it =

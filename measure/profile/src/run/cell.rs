@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use brisk_bench::load::{End, Load};
 use brisk_bench::work_file::WorkFile;
+use brisk_engine::smartstorage::pattern::Window;
 use brisk_report::results::Direction;
-use brisk_smartstorage::pattern::Window;
 use serde::{Deserialize, Serialize};
 
 use super::Bench;

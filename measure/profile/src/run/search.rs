@@ -1,13 +1,13 @@
 //! Coordinate search for settings beyond scheduler and depth, from the best of these.
 //!
-//! Read-ahead and write-back throttling affect requests through the page cache, so they are tried on such workloads only: first
-//! the read-ahead, then, with its result, the throttling. Each step measures the device's own setting, the best so far, and
-//! the candidates, in rounds as for the grid. The kernel's treatment of the device's cache is not searched: the only safe
-//! choice costs flushes and saves nothing.
+//! Read-ahead and write-back throttling affect requests through the page cache, so they are tried on such workloads
+//! only: first the read-ahead, then, with its result, the throttling. Each step measures the device's own setting, the
+//! best so far, and the candidates, in rounds as for the grid. The kernel's treatment of the device's cache is not
+//! searched: the only safe choice costs flushes and saves nothing.
 
+use brisk_engine::smartstorage::model::Workload;
+use brisk_engine::smartstorage::{Config, Setting};
 use brisk_sense::Sense;
-use brisk_smartstorage::model::Workload;
-use brisk_smartstorage::{Config, Setting};
 
 use super::table::table;
 use super::{Bench, PHASE_ROUNDS, Plan, Stand, Todo, Unfinished};
@@ -15,7 +15,8 @@ use crate::error::Result;
 
 /// Read-ahead that is tried, in KiB: the kernel's 128 and four times less and more.
 const READ_AHEAD_KB: [u32; 4] = [32, 128, 512, 2_048];
-/// Targets of write-back throttling that are tried, in us: none, the kernel's for flash, its for disks (block/blk-wbt.c).
+/// Targets of write-back throttling that are tried, in us: none, the kernel's for flash, its for disks
+/// (block/blk-wbt.c).
 const WBT_US: [u32; 3] = [0, 2_000, 75_000];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,8 +48,8 @@ pub(super) fn grid(plan: &Plan) -> Todo {
 }
 
 impl Bench<'_> {
-    /// Searches for each workload through the page cache. Tried settings are added to the plan in an order that follows from the
-    /// measurements, so that a continued run repeats it. Returns the bytes written.
+    /// Searches for each workload through the page cache. Tried settings are added to the plan in an order that follows
+    /// from the measurements, so that a continued run repeats it. Returns the bytes written.
     pub(super) fn search(&mut self, sense: &Sense, plan: &mut Plan, stand: &mut Stand<'_>) -> Result<u64> {
         let queue = sense.block_queue(&self.disk)?;
         let found = Found { read_ahead_kb: queue.read_ahead_kib, wbt_us: queue.writeback_throttle_us };

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use brisk_core::stats::bootstrapped;
+use brisk_engine::smartstorage::Model;
+use brisk_engine::smartstorage::model::{Cell, MODEL_VERSION, Ratio};
+use brisk_engine::smartstorage::pattern::Window;
 use brisk_report::results::Warning;
-use brisk_smartstorage::Model;
-use brisk_smartstorage::model::{Cell, MODEL_VERSION, Ratio};
-use brisk_smartstorage::pattern::Window;
 
 use super::{Plan, Rates, Sums, Unfinished, phase};
 
@@ -53,8 +53,8 @@ pub(super) fn noisy((energy, delay): (f64, f64)) -> Warning {
     }
 }
 
-/// Cost of each setting relative to the device's own, for each round with completed requests under all settings that were not
-/// refused, so that rounds of two settings are paired too. By setting, the device's own first.
+/// Cost of each setting relative to the device's own, for each round with completed requests under all settings that
+/// were not refused, so that rounds of two settings are paired too. By setting, the device's own first.
 fn ratios(plan: &Plan, unfinished: &Unfinished, workload: usize) -> BTreeMap<usize, BTreeMap<u32, Ratio>> {
     let cost = |sums: &Sums| {
         let delay = mean(sums.read_us, sums.reads).or(mean(sums.write_us, sums.writes));
@@ -110,7 +110,7 @@ pub(super) fn table(plan: &Plan, unfinished: &Unfinished, device: String, kind: 
                 high: ratios.get(&index).and_then(high),
             })
         });
-        brisk_smartstorage::model::Workload { name: workload.name.clone(), cells: cells.collect() }
+        brisk_engine::smartstorage::model::Workload { name: workload.name.clone(), cells: cells.collect() }
     });
     let model = Model {
         version: MODEL_VERSION,

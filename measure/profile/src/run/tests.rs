@@ -1,6 +1,6 @@
 use super::*;
 use crate::workload;
-use brisk_smartstorage::pattern::Window;
+use brisk_engine::smartstorage::pattern::Window;
 
 fn plan() -> Plan {
     Plan {

@@ -1,7 +1,8 @@
-//! Settings that other devices of the same model have found: what of them is taken, and when a comparison here agrees with them.
+//! Settings that other devices of the same model have found: what of them is taken, and when a comparison here agrees
+//! with them.
 //!
-//! They come from a file. So only settings that the search itself tries are taken, with values between the least and the greatest that
-//! it tries ([`super::space`]), and they are kept only where this device confirms them.
+//! They come from a file. So only settings that the search itself tries are taken, with values between the least and
+//! the greatest that it tries ([`super::space`]), and they are kept only where this device confirms them.
 
 use std::collections::BTreeMap;
 
@@ -37,8 +38,8 @@ pub enum GivenError {
 }
 
 impl Given {
-    /// Takes settings in the words of knobs (`nr_requests`, `mq-deadline/fifo_batch`), with or without `scheduler`. `writes_wait_max_ms` is
-    /// the longest time that priorities may defer a write.
+    /// Takes settings in the words of knobs (`nr_requests`, `mq-deadline/fifo_batch`), with or without `scheduler`.
+    /// `writes_wait_max_ms` is the longest time that priorities may defer a write.
     ///
     /// # Errors
     /// When a setting is none that the search tries, or a value is out of its range.
@@ -111,8 +112,8 @@ pub enum Verdict {
 /// A comparison of given settings with those found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Comparison {
-    /// Mean read latency over that with the settings found, pair by pair of trials: geometric mean over the loads. `None` where no pair of
-    /// trials was measured.
+    /// Mean read latency over that with the settings found, pair by pair of trials: geometric mean over the loads.
+    /// `None` where no pair of trials was measured.
     pub read_ratio: Option<Summary>,
     /// Write throughput in percent of that with the settings found.
     pub write_percent: Option<f64>,

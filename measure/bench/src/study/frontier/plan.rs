@@ -1,7 +1,7 @@
 //! Number of settings in each round, so that the search keeps its time budget.
 //!
-//! The cost of a plan is counted in *turns*: one trial of each load for one setting. A plan that is too long is scaled down,
-//! all rounds alike, to a minimum; below that, rounds between the first and the last are skipped.
+//! The cost of a plan is counted in *turns*: one trial of each load for one setting. A plan that is too long is scaled
+//! down, all rounds alike, to a minimum; below that, rounds between the first and the last are skipped.
 
 /// Number of rounds between the first and the last.
 pub(super) const BETWEEN: usize = 3;

@@ -40,8 +40,8 @@ impl Score {
         self.write_percent >= write_min_percent && self.write_percent_min >= write_min_percent - ONE_LOAD_SLACK_PERCENT
     }
 
-    /// Rank, least first: read latency, increased by missing write throughput. A setting just below the limit stays, for its
-    /// neighbours.
+    /// Rank, least first: read latency, increased by missing write throughput. A setting just below the limit stays,
+    /// for its neighbours.
     pub(super) fn rank(&self, write_min_percent: f64) -> f64 {
         let lack = (write_min_percent / self.write_percent)
             .max((write_min_percent - ONE_LOAD_SLACK_PERCENT) / self.write_percent_min)

@@ -20,8 +20,8 @@ use crate::error::{Error, Result};
 use crate::study::{Testbed, summary};
 use brisk_report::results::{FrontierLoad, FrontierMeasure, FrontierPoint};
 
-/// Share of the device's time that all readers of a load use together. A launching app uses more, but then a setting that
-/// serves it in time would take the device from the writers and appear worse for them.
+/// Share of the device's time that all readers of a load use together. A launching app uses more, but then a setting
+/// that serves it in time would take the device from the writers and appear worse for them.
 const READ_SHARE: f64 = 0.1;
 /// Time of a trial beyond its length, until measured: start of the writers, and draining their writes.
 const OVERHEAD_S: f64 = 0.35;
@@ -29,7 +29,8 @@ const OVERHEAD_S: f64 = 0.35;
 const CALIBRATIONS: usize = 3;
 /// Shortest and longest trial of one load.
 const TRIAL_S: (f64, f64) = (0.25, 5.0);
-/// A comparison may take this many times its budget, on a device that is slow to settle, before it ends with fewer pairs.
+/// A comparison may take this many times its budget, on a device that is slow to settle, before it ends with fewer
+/// pairs.
 const OVERRUN: u32 = 3;
 /// Fewest trials of a setting on the frontier: a single one may be an outlier.
 const TRIALS_MIN: usize = 2;
@@ -169,7 +170,8 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Compares `given` with the settings found in pairs of trials, which are as long as the budget allows, and takes it as the winner where they agree.
+    /// Compares `given` with the settings found in pairs of trials, which are as long as the budget allows, and takes
+    /// it as the winner where they agree.
     ///
     /// # Errors
     /// When a trial fails, or this kernel or device refuses the settings.
@@ -229,8 +231,8 @@ impl<'a> Search<'a> {
         all
     }
 
-    /// Measures the latency of a read alone, from which the readers' intervals follow. Uses the median of medians: a mean would
-    /// include disturbances of single reads, and make all loads lighter.
+    /// Measures the latency of a read alone, from which the readers' intervals follow. Uses the median of medians: a
+    /// mean would include disturbances of single reads, and make all loads lighter.
     fn calibrate(&mut self) -> Result<()> {
         let mut medians_us = Vec::new();
         for number in 0..CALIBRATIONS {
@@ -285,8 +287,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// One trial of each load for each of `field` and for the baseline, in random order, until the time is over. The baseline
-    /// always runs in the first round, as all figures are relative to it.
+    /// One trial of each load for each of `field` and for the baseline, in random order, until the time is over. The
+    /// baseline always runs in the first round, as all figures are relative to it.
     fn round(&mut self, mut field: Vec<Candidate>) -> Result<()> {
         field.push(Space::baseline());
         self.random.shuffle(&mut field);

@@ -1,8 +1,8 @@
 //! The space of settings.
 //!
-//! A [`Candidate`] is a scheduler and a step on each of its dimensions; step zero is the scheduler's default. The search
-//! begins with every plain scheduler, with single changes, and with pairs of changes that are known to matter. It continues
-//! with neighbours of good settings: one step on one dimension.
+//! A [`Candidate`] is a scheduler and a step on each of its dimensions; step zero is the scheduler's default. The
+//! search begins with every plain scheduler, with single changes, and with pairs of changes that are known to matter.
+//! It continues with neighbours of good settings: one step on one dimension.
 
 use std::collections::BTreeMap;
 
@@ -143,8 +143,8 @@ impl Space {
         self.schedulers.len()
     }
 
-    /// Initial settings: every plain scheduler, the last step of each dimension alone, and each pair of last steps of the first
-    /// three dimensions, which control the writes in flight, the priority of reads, and batching.
+    /// Initial settings: every plain scheduler, the last step of each dimension alone, and each pair of last steps of
+    /// the first three dimensions, which control the writes in flight, the priority of reads, and batching.
     pub(super) fn beginning(&self) -> Vec<Candidate> {
         let mut all = Vec::new();
         for (number, (_, dimensions)) in self.schedulers.iter().enumerate() {

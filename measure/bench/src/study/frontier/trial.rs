@@ -1,8 +1,8 @@
 //! One trial: foreground readers concurrent with background writers.
 //!
 //! A reader is rate-limited: it issues its next read a fixed interval after the last one, or at once when that one took
-//! longer. Reads then take the same small share of the device under every setting that serves them in time, and a setting
-//! that serves them faster is not charged with slower writes. Writers are not limited:
+//! longer. Reads then take the same small share of the device under every setting that serves them in time, and a
+//! setting that serves them faster is not charged with slower writes. Writers are not limited:
 //!
 //! - *install*: buffered sequential writes of 512 KiB, made durable every 2 MiB, as in package installation;
 //! - *sync*: four random pages of 4 KiB, each synchronous (RWF_DSYNC), thirty times a second, as in databases;

@@ -1,0 +1,24 @@
+//! Tests of brisk from outside, a module for each subject.
+
+mod arrows;
+mod bench;
+mod compare;
+mod daemon;
+mod defaults;
+mod doctor;
+mod exports;
+mod generate;
+mod hand_over;
+mod json;
+mod missing_files;
+mod monitor;
+mod profile;
+mod report;
+mod reset;
+mod streams;
+mod submit;
+mod swap_setup;
+mod sync_entries;
+mod sync_run;
+mod terminal;
+mod tune;

@@ -1,0 +1,276 @@
+//! All clients, and the listener.
+
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use brisk_api::{Method, Reply, understand};
+use brisk_core::token_bucket::TokenBucket;
+use rustix::event::PollFlags;
+use rustix::fs::{Mode, chmod, chown};
+use rustix::net::sockopt::socket_peercred;
+use rustix::process::Gid;
+
+use super::connection::{Connection, Disconnected, Peer};
+
+const CLIENTS_MAX: usize = 16;
+/// Of these, the ones that are not root.
+const STRANGERS_MAX: usize = 12;
+/// Of one user who is not root.
+const OF_ONE_USER_MAX: usize = 4;
+/// Connections that one turn closes because their user has no more share.
+const CLOSED_MAX: usize = 256;
+/// Connections and calls that are served at once, and a second in the long run.
+const BURST: u64 = 40;
+const PER_S: u64 = 20;
+
+/// Serves the control socket, one turn at a time.
+#[derive(Debug)]
+pub struct Server {
+    path: PathBuf,
+    listener: UnixListener,
+    connections: Vec<Option<Connection>>,
+    budget: TokenBucket,
+    own_uid: u32,
+    /// Connection that is served first; it rotates for fairness.
+    first: usize,
+    /// Whether the listener was polled last.
+    polls_listener: bool,
+}
+
+#[derive(Debug)]
+pub struct ClientCall {
+    client: usize,
+    oneway: bool,
+    pub method: Method,
+    pub peer: Peer,
+}
+
+/// Why there is no control socket.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    #[error("cannot make the control socket {}", .path.display())]
+    Make { path: PathBuf, source: io::Error },
+}
+
+impl Server {
+    /// Opens the socket at `path`, for root and, if there is such a group, for users of the group with number `group`.
+    /// What a daemon that is no more left there is replaced: who calls this holds the lock of the only one.
+    ///
+    /// # Errors
+    /// When the socket cannot be made.
+    pub fn open(path: &Path, group: Option<u32>) -> Result<Self, ServerError> {
+        let failed = |source: io::Error| ServerError::Make { path: path.to_owned(), source };
+        match std::fs::remove_file(path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
+        }
+        let open = || {
+            let listener = UnixListener::bind(path)?;
+            listener.set_nonblocking(true)?;
+            let server = Self {
+                path: path.to_owned(),
+                listener,
+                connections: (0..CLIENTS_MAX).map(|_| None).collect(),
+                budget: TokenBucket::new(BURST, 1_000_000_000 / PER_S),
+                own_uid: rustix::process::geteuid().as_raw(),
+                first: 0,
+                polls_listener: false,
+            };
+            server.let_in(group)?;
+            Ok(server)
+        };
+        open().map_err(failed)
+    }
+
+    /// Lets users of this group connect, or root alone.
+    ///
+    /// # Errors
+    /// When the socket's owner cannot be changed.
+    pub fn let_in(&self, group: Option<u32>) -> io::Result<()> {
+        // Closed first, so that it is never open to a wrong group.
+        chmod(&self.path, Mode::from_raw_mode(0o600))?;
+        if let Some(group) = group {
+            chown(&self.path, None, Some(Gid::from_raw(group)))?;
+            chmod(&self.path, Mode::from_raw_mode(0o660))?;
+        }
+        Ok(())
+    }
+
+    /// Who may connect, as bits of a file's mode.
+    ///
+    /// # Errors
+    /// When the socket is gone.
+    pub fn mode(&self) -> io::Result<u32> {
+        Ok(std::fs::metadata(&self.path)?.permissions().mode() & 0o777)
+    }
+
+    /// Events to poll for, for [`Self::turn`].
+    pub fn interests(&mut self, now_ns: u64) -> Vec<(BorrowedFd<'_>, PollFlags)> {
+        let may_ask = self.budget.next_ns(now_ns).is_none();
+        let has_space = self.connections.iter().any(Option::is_none);
+        self.polls_listener = may_ask && has_space;
+        let listener = if self.polls_listener { PollFlags::IN } else { PollFlags::empty() };
+        let mut interests = vec![(self.listener.as_fd(), listener)];
+        interests.extend(self.connections.iter().flatten().map(|one| (one.as_fd(), one.interest(may_ask))));
+        interests
+    }
+
+    /// When a turn is due without an event.
+    pub fn next_ns(&mut self, now_ns: u64) -> Option<u64> {
+        let patience = self.connections.iter().flatten().filter_map(Connection::deadline_ns).min();
+        let budget = self.budget.next_ns(now_ns);
+        let waiting = self.connections.iter().flatten().any(Connection::wants_something).then_some(now_ns);
+        // A connection that waits for the budget causes no wake-up before.
+        budget.or(waiting).into_iter().chain(patience).min()
+    }
+
+    /// Does what can be done without waiting; `happened` is what poll said of [`Self::interests`], in that order. Gives
+    /// what the clients ask, each of which gets one answer.
+    pub fn turn(&mut self, now_ns: u64, happened: &[PollFlags]) -> Vec<ClientCall> {
+        let may_ask = self.budget.next_ns(now_ns).is_none();
+        // The first belongs to the listener, which is served in its turn, unless it was polled and no client connects.
+        let is_quiet = self.polls_listener && happened.first().is_some_and(|flags| !flags.intersects(PollFlags::IN));
+        let mut said = happened.iter().skip(1);
+        for place in &mut self.connections {
+            let Some(connection) = place else { continue };
+            let flags = said.next().copied().unwrap_or(PollFlags::empty());
+            let outcome = (|| {
+                if flags.intersects(PollFlags::OUT) {
+                    connection.send(now_ns)?;
+                }
+                // With the budget used up no connection was polled; now all are served, before one of them uses it up.
+                if flags.intersects(PollFlags::IN) || (may_ask && connection.may_ask()) {
+                    connection.receive()?;
+                }
+                // Who hung up takes no answer any more.
+                let hung_up = flags.intersects(PollFlags::HUP | PollFlags::ERR) && !flags.intersects(PollFlags::IN);
+                let late = connection.deadline_ns().is_some_and(|deadline_ns| now_ns >= deadline_ns);
+                if hung_up || late { Err(Disconnected) } else { Ok(()) }
+            })();
+            if outcome.is_err() {
+                *place = None;
+            }
+        }
+        self.serve(now_ns, is_quiet)
+    }
+
+    /// Serves the listener and the clients in turn, as far as the budget goes; the first one that is left begins the
+    /// next time.
+    fn serve(&mut self, now_ns: u64, is_quiet: bool) -> Vec<ClientCall> {
+        const LISTENER: usize = CLIENTS_MAX;
+        const PLACES: usize = CLIENTS_MAX + 1;
+        let mut calls = Vec::new();
+        for step in 0..PLACES {
+            let place = (self.first + step) % PLACES;
+            if self.budget.next_ns(now_ns).is_some() {
+                self.first = place;
+                break;
+            }
+            let served = match place {
+                LISTENER => !is_quiet && self.accept(now_ns),
+                place => self.serve_client(place, now_ns, &mut calls),
+            };
+            if served {
+                self.budget.take(now_ns);
+            }
+        }
+        calls
+    }
+
+    /// Takes the call of one client, if it has one; whether it had.
+    fn serve_client(&mut self, client: usize, now_ns: u64, calls: &mut Vec<ClientCall>) -> bool {
+        let Some(connection) = self.connections[client].as_mut().filter(|one| one.wants_something()) else {
+            return false;
+        };
+        let outcome = connection.take_call(now_ns).and_then(|call| {
+            let oneway = call.oneway == Some(true);
+            match understand(&call) {
+                Ok(method) => calls.push(ClientCall { client, oneway, method, peer: connection.peer }),
+                Err(reply) if !oneway => connection.answer(&reply, now_ns)?,
+                Err(_) => {}
+            }
+            Ok(())
+        });
+        if outcome.is_err() {
+            self.connections[client] = None;
+        }
+        true
+    }
+
+    /// Accepts pending connections until one is kept, if the table has space; gives whether one was pending.
+    /// Connections beyond the share of their user are closed at once, up to [`CLOSED_MAX`] for the price of one, so
+    /// that they do not delay others.
+    fn accept(&mut self, now_ns: u64) -> bool {
+        let Some(place) = self.connections.iter().position(Option::is_none) else { return false };
+        for closed in 0..CLOSED_MAX {
+            // The mode of the socket decides about the right to connect.
+            let Ok((stream, _)) = self.listener.accept() else { return closed > 0 };
+            let peer = peer_of(&stream).ok().filter(|peer| self.has_room_for(*peer));
+            if let Some(peer) = peer.filter(|_| stream.set_nonblocking(true).is_ok()) {
+                self.connections[place] = Some(Connection::new(stream, peer, now_ns));
+                break;
+            }
+        }
+        true
+    }
+
+    fn has_room_for(&self, peer: Peer) -> bool {
+        let count = |of: &dyn Fn(Peer) -> bool| self.connections.iter().flatten().filter(|one| of(one.peer)).count();
+        let privileged = |peer: Peer| peer.uid == 0;
+        privileged(peer)
+            || (count(&|one| !privileged(one)) < STRANGERS_MAX && count(&|one| one == peer) < OF_ONE_USER_MAX)
+    }
+
+    /// Whether this peer may change something.
+    #[must_use]
+    pub fn may_change(&self, peer: Peer) -> bool {
+        peer.uid == 0 || peer.uid == self.own_uid
+    }
+
+    pub fn answer(&mut self, call: &ClientCall, reply: &Reply, now_ns: u64) {
+        let Some(place) = self.connections.get_mut(call.client) else { return };
+        let Some(connection) = place else { return };
+        if call.method == Method::Monitor && reply.error.is_none() {
+            connection.monitors = true;
+        }
+        if !call.oneway && connection.answer(reply, now_ns).is_err() {
+            *place = None;
+        }
+    }
+
+    /// Whether a client is subscribed to events.
+    #[must_use]
+    pub fn is_monitored(&self) -> bool {
+        self.connections.iter().flatten().any(|one| one.monitors)
+    }
+
+    /// Sends an event to all subscribers; one that does not read is dropped.
+    pub fn tell(&mut self, reply: &Reply, now_ns: u64) {
+        let reply = Reply { continues: Some(true), ..reply.clone() };
+        for place in &mut self.connections {
+            if let Some(connection) = place
+                && connection.monitors
+                && connection.answer(&reply, now_ns).is_err()
+            {
+                *place = None;
+            }
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // One that stays is replaced by the next daemon.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn peer_of(stream: &UnixStream) -> io::Result<Peer> {
+    Ok(Peer { uid: socket_peercred(stream)?.uid.as_raw() })
+}
+
+#[cfg(test)]
+mod tests;

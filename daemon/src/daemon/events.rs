@@ -1,0 +1,216 @@
+//! What woke the daemon, as events: apps that start, end and come to the foreground, and devices that change.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use brisk_core::causes::in_one_line;
+use brisk_core::event::{Event, EventKind};
+use brisk_sense::{BlockChange, GroupChange, QueueWatch, Resource, SessionChange, SessionWatch};
+
+use super::{Daemon, Machine, SETTLE_NS, timer};
+use crate::apps;
+use crate::sources::Woken;
+
+/// Writes since the last round that engines are to see at once while an app is launched: fewer are a commit of a
+/// journal.
+const WRITES_MIN: u64 = 4;
+
+impl Daemon {
+    /// Turns what woke the daemon into events.
+    pub(super) fn collect_events(&mut self, woken: &Woken) {
+        if woken.groups {
+            self.take_in_groups();
+        }
+        if woken.sessions {
+            self.take_in_sessions();
+        }
+        if woken.front || woken.groups || woken.sessions {
+            self.update_front(woken.front);
+        }
+        let changes = if woken.blocks { self.machine.sources.take_blocks() } else { Vec::new() };
+        for change in &changes {
+            self.vacate(change);
+        }
+        if changes.iter().any(|change| !matches!(change, BlockChange::Changed(_))) {
+            self.actuator.invalidate();
+            self.machine.scanned_ns = None;
+        }
+        if !changes.is_empty() || woken.tables {
+            self.scan_devices_soon();
+        }
+        if woken.queues {
+            self.take_in_queues();
+        }
+        for resource in &woken.pressure {
+            self.push_event(EventKind::Pressure { resource: resource.to_string() });
+        }
+    }
+
+    /// Samples the apps that are being launched; gives events for launches that ended.
+    pub(super) fn sample_launches(&mut self) {
+        let Machine { sense, apps, .. } = &mut self.machine;
+        let waited_us = |dir: &Path| {
+            // A session has no counter of its own: its launch ends when the whole machine rests.
+            let pressure = if apps::is_session(dir) {
+                sense.pressure(Resource::Io).map(Some)
+            } else {
+                sense.cgroup_pressure(dir, Resource::Io)
+            };
+            pressure.ok().flatten().map(|pressure| pressure.some.total_us)
+        };
+        for event in apps.sample_launches(self.moment.now.monotonic_ns, waited_us) {
+            self.push_event(event.kind);
+        }
+        self.meet_writes();
+    }
+
+    /// Has engines asked at once when writes begin while an app is launched. Only the disks are read for it: without
+    /// writes, a launch costs no rounds.
+    fn meet_writes(&mut self) {
+        if !self.machine.apps.has_launches() || self.state.settings.is_any_in_force() {
+            // With settings in force engines ask often enough.
+            return;
+        }
+        // A failure shows again, and is reported, in the next round.
+        let began = self.machine.sampler.disks().is_some_and(|disks| self.writes_since(&disks, WRITES_MIN));
+        if began {
+            self.moment.wanted_ns = Some(self.moment.now.monotonic_ns);
+            self.schedule_round();
+        }
+    }
+
+    /// A queue was written externally. Its settings are read when they have settled: a resize of the driver's tags goes
+    /// through another scheduler and comes back.
+    fn take_in_queues(&mut self) {
+        self.take_queue_writes();
+        self.actuator.invalidate();
+        self.timers.set_at_latest(timer::CHECK_SETTINGS, self.moment.now.monotonic_ns.saturating_add(SETTLE_NS));
+        self.scan_devices_soon();
+    }
+
+    /// Devices whose queues were written since the last call.
+    pub(super) fn take_queue_writes(&mut self) -> BTreeSet<String> {
+        match self.machine.sources.queues.as_mut().map(QueueWatch::take) {
+            Some(Ok(devices)) => devices,
+            Some(Err(error)) => {
+                self.report_trouble(format!("external changes are not seen at once: {}", in_one_line(&error)));
+                self.machine.sources.queues = None;
+                BTreeSet::new()
+            }
+            None => BTreeSet::new(),
+        }
+    }
+
+    /// Restores the settings of a device that has just gone out of use, before its name is used again.
+    fn vacate(&mut self, change: &BlockChange) {
+        let (BlockChange::Changed(name) | BlockChange::Gone(name)) = change else { return };
+        let device = brisk_formats::device_name(name);
+        match self.actuator.vacate(&device) {
+            Ok(false) => {}
+            Ok(true) => self.publish("setting", &format!("{device} is out of use: its settings are as before brisk")),
+            Err(error) => {
+                self.report_trouble(format!("settings of {device} could not be restored: {}", in_one_line(&error)))
+            }
+        }
+    }
+
+    fn take_in_sessions(&mut self) {
+        let now_ns = self.moment.now.monotonic_ns;
+        let changes = match self.machine.sources.take_sessions(now_ns) {
+            Ok(changes) => changes,
+            Err(error) => {
+                self.report_trouble(format!(
+                    "launches without control groups are not seen any more: {}",
+                    in_one_line(&error)
+                ));
+                self.machine.sources.sessions = None;
+                return;
+            }
+        };
+        for change in changes {
+            if let SessionChange::Began(session) = &change {
+                self.machine.killers.note(&session.program);
+            }
+            let event = match change {
+                SessionChange::Began(session) => self.machine.apps.session_began(session, now_ns),
+                SessionChange::Gone(id) => self.machine.apps.session_gone(id, now_ns),
+                SessionChange::Unknown => {
+                    self.list_sessions();
+                    None
+                }
+            };
+            self.note_launch(event);
+        }
+    }
+
+    /// After messages were lost: sessions that ended are removed, and those that are new do not count as launches.
+    fn list_sessions(&mut self) {
+        let now_ns = self.moment.now.monotonic_ns;
+        let Some(Ok(listed)) = self.machine.sources.sessions.as_ref().map(SessionWatch::listed) else { return };
+        let gone: Vec<u32> = self.machine.apps.sessions().filter(|id| !listed.contains_key(id)).collect();
+        for id in gone {
+            let event = self.machine.apps.session_gone(id, now_ns);
+            self.note_launch(event);
+        }
+        let known: BTreeSet<u32> = self.machine.apps.sessions().collect();
+        listed.into_values().filter(|session| !known.contains(&session.id)).for_each(|session| {
+            self.machine.apps.session_was_there(session);
+        });
+    }
+
+    pub(super) fn note_launch(&mut self, event: Option<Event>) {
+        let Some(event) = event else { return };
+        self.state.counts.launches += u64::from(matches!(event.kind, EventKind::LaunchBegan { .. }));
+        self.push_event(event.kind);
+    }
+
+    /// Finds out which apps are in the foreground, where the system tells.
+    fn update_front(&mut self, announced: bool) {
+        if announced {
+            self.machine.sources.take_front();
+        }
+        if !self.machine.sources.knows_front() {
+            return;
+        }
+        let front = self.machine.sense.front_processes().ok().flatten().map(BTreeSet::from_iter);
+        let sense = &self.machine.sense;
+        let processes = |dir: &Path| sense.cgroup_processes(dir).ok().flatten().unwrap_or_default();
+        for event in self.machine.apps.update_front(self.moment.now.monotonic_ns, front.as_ref(), processes) {
+            self.push_event(event.kind);
+        }
+    }
+
+    fn take_in_groups(&mut self) {
+        let now_ns = self.moment.now.monotonic_ns;
+        let changes = match self.machine.sources.take_groups(now_ns) {
+            Ok(changes) => changes,
+            Err(error) => {
+                self.report_trouble(format!("launches of apps are not seen any more: {}", in_one_line(&error)));
+                self.machine.sources.groups = None;
+                return;
+            }
+        };
+        for change in changes {
+            let (GroupChange::Began(group) | GroupChange::Gone(group)) = &change;
+            self.machine.killers.note(&group.name);
+            let event = match change {
+                GroupChange::Began(group) => {
+                    let event = self.machine.apps.began(group.clone(), now_ns);
+                    self.count_kills(&group);
+                    event
+                }
+                GroupChange::Gone(group) => {
+                    self.count_kills(&group);
+                    self.machine.apps.gone(&group, now_ns)
+                }
+            };
+            self.note_launch(event);
+        }
+        if self.machine.sources.sessions.is_some() && self.machine.apps.has_groups_of_apps() {
+            // Control groups stand for apps from now on.
+            self.machine.sources.sessions = None;
+            self.machine.apps.forget_sessions();
+        }
+        self.aim_sampler();
+    }
+}

@@ -1,0 +1,217 @@
+//! Where the pages of apps are: scans of page tables that engines want, and what returns touch.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use brisk_api::resting::part;
+use brisk_api::{Fault, Pages, Reply, reply_with};
+use brisk_core::causes::in_one_line;
+use brisk_core::decision::Observed;
+use brisk_core::event::{Event, EventKind};
+use brisk_core::launch::{LaunchFiles, is_private};
+use brisk_core::pages::AppPages;
+use brisk_core::survey::{PagesSurvey, Shown, Topic};
+use brisk_sense::{Group, OpenedFiles};
+
+use super::people::processes;
+use super::{Daemon, Machine};
+use crate::returns::StorageUse;
+
+/// Files that apps open while they are launched.
+#[derive(Debug, Default)]
+pub(super) struct Opens {
+    /// There while an engine learns from a launch.
+    watch: Option<OpenedFiles>,
+    /// This kernel has no fanotify, the daemon may not use it, or its list could not be read.
+    is_refused: bool,
+    /// By group; without an entry, opens were not watched.
+    files: BTreeMap<String, BTreeSet<PathBuf>>,
+}
+
+impl Daemon {
+    /// Takes in an event that concerns a return: one may begin or end by it.
+    pub(super) fn note_return(&mut self, kind: &EventKind) {
+        match kind {
+            EventKind::Focused { group } | EventKind::LaunchBegan { group } => self.begin_return(group),
+            EventKind::AppGone { group } => self.machine.returns.gone(group),
+            _ => {}
+        }
+    }
+
+    /// An app comes to the foreground: its page tables are scanned at once, before it runs, and engines hear of that in
+    /// the same round.
+    fn begin_return(&mut self, name: &str) {
+        if !self.policy.engines.uses().returns || self.machine.returns.group().is_some_and(|of| of.name == name) {
+            return;
+        }
+        // Now, as long as the pages of the app before are where it left them.
+        self.end_return();
+        self.actuator.app_returns();
+        let Some(group) = self.machine.apps.that_returns(name).cloned() else { return };
+        let used = self.used(&group);
+        let Some(pages) = self.scan(&group) else { return };
+        self.push_event(EventKind::Scanned { group: group.name.clone(), pages: pages.clone() });
+        self.machine.returns.begin(group, pages, used, self.moment.now.monotonic_ns);
+    }
+
+    /// Samples the return that goes on.
+    pub(super) fn sample_return(&mut self) {
+        let Some(group) = self.machine.returns.group().cloned() else { return };
+        let used = self.used(&group);
+        if self.machine.returns.sample(&used, self.moment.now.monotonic_ns) {
+            self.end_return();
+        }
+    }
+
+    /// Has engines learn what a return touched.
+    fn end_return(&mut self) {
+        let Some(group) = self.machine.returns.group().cloned() else { return };
+        let used = self.used(&group);
+        let Some(pages) = self.scan(&group) else { return self.machine.returns.drop_it() };
+        if let Some((group, touched)) = self.machine.returns.end(&pages, &used) {
+            self.push_event(EventKind::Returned { group: group.name, touched });
+        }
+    }
+
+    /// Observes what engines need before they are asked again.
+    pub(super) fn observe_for_engines(&mut self) {
+        let needs = self.policy.engines.needs();
+        self.scan_groups(needs.scans);
+        self.watch_opens(&needs.opens);
+        self.read_launch_files(needs.launch_files);
+    }
+
+    /// Scans these groups. One that cannot be read has no pages for engines, so that others are not held up by it.
+    fn scan_groups(&mut self, groups: BTreeSet<String>) {
+        for name in groups {
+            let Some(group) = self.machine.apps.of_name(&name).cloned() else { continue };
+            let pages = self.scan(&group).unwrap_or_default();
+            self.push_event(EventKind::Scanned { group: name, pages });
+        }
+    }
+
+    /// Watches which files the launches of these groups open.
+    fn watch_opens(&mut self, wanted: &BTreeSet<String>) {
+        let (Machine { sense, apps, opens, .. }, attempts) = (&mut self.machine, &mut self.attempts);
+        opens.files.retain(|group, _| wanted.contains(group));
+        if wanted.is_empty() || opens.is_refused {
+            opens.watch = None;
+            return;
+        }
+        let watch = match opens.watch.take() {
+            Some(watch) => Ok(watch),
+            None => match attempts.using(part::OPENED_FILES, || OpenedFiles::watch(sense)) {
+                Ok(watch) => watch,
+                // Which is shown.
+                Err(_rests) => {
+                    opens.is_refused = true;
+                    return;
+                }
+            },
+        };
+        let watch = match watch {
+            Ok(watch) => watch,
+            Err(error) => {
+                opens.is_refused = true;
+                let trouble =
+                    format!("files that apps read without mapping them are not known: {}", in_one_line(&error));
+                return self.report_trouble(trouble);
+            }
+        };
+        let groups: Vec<&Group> = wanted.iter().filter_map(|name| apps.of_name(name)).collect();
+        let of: BTreeMap<u32, &str> = groups
+            .iter()
+            .flat_map(|group| processes(sense, &group.dir).into_iter().map(|pid| (pid, group.name.as_str())))
+            .collect();
+        match watch.take(|pid| of.contains_key(&pid)) {
+            Ok(opened) => {
+                for group in &groups {
+                    opens.files.entry(group.name.clone()).or_default();
+                }
+                for (pid, path) in opened {
+                    if let Some(files) = of.get(&pid).and_then(|group| opens.files.get_mut(*group)) {
+                        files.insert(path);
+                    }
+                }
+                opens.watch = Some(watch);
+            }
+            // What was opened so far is not known: from now on no launch counts as watched.
+            Err(error) => {
+                opens.is_refused = true;
+                opens.files.clear();
+                self.report_trouble(format!("the opens of a launch are not known: {}", in_one_line(&error)));
+            }
+        }
+    }
+
+    /// Reads what the launches of these groups used of files. One that cannot be read used nothing, so that others are
+    /// not held up.
+    fn read_launch_files(&mut self, groups: BTreeSet<String>) {
+        for name in groups {
+            let Some(group) = self.machine.apps.of_name(&name).cloned() else { continue };
+            let (sense, private) = (&self.machine.sense, &self.policy.engines.uses().private);
+            let pids = processes(sense, &group.dir);
+            let opened = self.machine.opens.files.get(&name);
+            let is_left_out = |path: &str| is_private(path, private);
+            let found = self.attempts.using(part::LAUNCH_FILES, || sense.launch_files(&pids, opened, &is_left_out));
+            let files = match found {
+                Ok(Ok(files)) => files,
+                Err(_rests) => LaunchFiles::default(),
+                Ok(Err(error)) => {
+                    self.report_trouble(format!("the files of launches are not known: {}", in_one_line(&error)));
+                    LaunchFiles::default()
+                }
+            };
+            self.push_event(EventKind::LaunchUsed { group: name, files });
+        }
+    }
+
+    /// Where the engine for swap sees the pages of each app at this moment; those of the app with that id or group are
+    /// scanned for it.
+    pub(super) fn survey_pages(&mut self, app: Option<&str>) -> Result<Reply, Fault> {
+        self.observe_apps_when_due();
+        let snapshot = self.machine.sampler.snapshot().map_err(|error| Fault::CannotSense(in_one_line(&error)))?;
+        let apps = self.list_apps(self.moment.now.monotonic_ns);
+        let wanted = apps.iter().filter(|one| app.is_some_and(|app| one.id == app || one.group == app));
+        let mut events = Vec::new();
+        for group in wanted.filter_map(|one| self.machine.apps.of_name(&one.group).cloned()).collect::<Vec<_>>() {
+            let pages = self.scan(&group);
+            let kind = pages.map(|pages| EventKind::Scanned { group: group.name, pages });
+            events.extend(kind.map(|kind| Event { at_ns: snapshot.at_ns, kind }));
+        }
+        let previous = self.moment.previous.as_ref();
+        let observed =
+            Observed { previous, now: &snapshot, events: &events, devices: &self.machine.devices, apps: &apps };
+        let (active, shown) = self.policy.engines.show_or_guess(&self.policy.config, Topic::Pages(&observed));
+        let survey = if let Some(Shown::Pages(survey)) = shown { survey } else { PagesSurvey::default() };
+        Ok(reply_with(&[("pages", &Pages { active, survey })]))
+    }
+
+    fn scan(&mut self, group: &Group) -> Option<AppPages> {
+        let sense = &self.machine.sense;
+        match self.attempts.using(part::PAGE_TABLES, || sense.app_pages(&processes(sense, &group.dir))) {
+            Ok(Ok(pages)) => Some(pages),
+            Err(_rests) => None,
+            Ok(Err(error)) => {
+                self.report_trouble(format!("the pages of apps are not known: {}", in_one_line(&error)));
+                None
+            }
+        }
+    }
+
+    /// What the processes of an app have used of storage so far; with what this process has read, since it reads on
+    /// behalf of apps.
+    fn used(&self, group: &Group) -> StorageUse {
+        let sense = &self.machine.sense;
+        let pids = processes(sense, &group.dir);
+        let stats: Vec<_> = pids.iter().filter_map(|&pid| sense.process_stat(pid).ok().flatten()).collect();
+        let read = |pid: u32| Some((pid, sense.process_io(pid).ok().flatten()?.read_bytes));
+        let read_bytes: BTreeMap<u32, u64> = pids.into_iter().filter_map(read).collect();
+        let own = (!read_bytes.is_empty()).then(|| read(std::process::id())).flatten();
+        StorageUse {
+            major_faults: stats.iter().map(|stat| (stat.pid, stat.major_faults)).collect(),
+            read_bytes: read_bytes.into_iter().chain(own).collect(),
+            waits: stats.iter().any(|stat| stat.state == 'D'),
+        }
+    }
+}

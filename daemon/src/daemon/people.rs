@@ -1,0 +1,223 @@
+//! What users and their sessions do: which app is in front or launched, as shells and launchers tell; sound, inhibitor
+//! locks, the screen.
+
+use std::path::Path;
+
+use brisk_api::{Fault, Reply, Target, reply_with};
+use brisk_core::event::EventKind;
+use brisk_sense::{Group, Sense};
+
+use super::{Daemon, Machine};
+use crate::apps::{self, OfGroup, Preferences, Process, ProcessGroups, SoundAndLocks};
+use crate::control::Peer;
+
+impl Daemon {
+    /// Reads what each app does for its user, unless that was done just now: for an engine that decides by it, or a
+    /// client that asks.
+    pub(super) fn observe_apps_when_due(&mut self) {
+        if self.machine.apps.is_observation_due(self.moment.now.monotonic_ns) {
+            self.observe_apps();
+        }
+    }
+
+    /// Reads what each app does for its user.
+    fn observe_apps(&mut self) {
+        let now_ns = self.moment.now.monotonic_ns;
+        let Machine { sense, apps, hierarchies, .. } = &mut self.machine;
+        let seen = SoundAndLocks::read(sense, hierarchies);
+        let of_group = |dir: &Path, is_scored: bool, is_listed: bool| {
+            let is_session = apps::is_session(dir);
+            let pids = if is_scored { processes(sense, dir) } else { Vec::new() };
+            let listed = is_listed.then(|| if is_session { of_session(sense, dir) } else { processes(sense, dir) });
+            OfGroup {
+                // A session has no group of its own.
+                frozen: if is_session { None } else { hierarchies.is_frozen(sense, dir).ok().flatten() },
+                oom_kills: if is_session { None } else { hierarchies.oom_kills(sense, dir).ok().flatten() },
+                oom_score_adj: pids.into_iter().filter_map(|pid| sense.oom_score_adj(pid).ok().flatten()).min(),
+                processes: listed.map(|pids| pids.into_iter().filter_map(|pid| process(sense, pid)).collect()),
+                oomd: if is_session || !is_listed { None } else { sense.oomd_preference(dir) },
+            }
+        };
+        for event in apps.observe(now_ns, &seen, &self.policy.config.services, of_group) {
+            self.push_event(event.kind);
+        }
+    }
+
+    /// Counts the kills of a group that got its first process, or has lost its last one, while its files are there.
+    pub(super) fn count_kills(&mut self, group: &Group) {
+        let now_ns = self.moment.now.monotonic_ns;
+        let Machine { sense, apps, hierarchies, .. } = &mut self.machine;
+        let oom_kills = hierarchies.oom_kills(sense, &group.dir).ok().flatten();
+        if let Some(event) = apps.count_kills(&group.dir, now_ns, oom_kills) {
+            self.push_event(event.kind);
+        }
+    }
+
+    /// Samples the screen when that is due, and lists the programs that act on memory when one of them came or went.
+    pub(super) fn sample_screen(&mut self) {
+        let now_ns = self.moment.now.monotonic_ns;
+        let Machine { sense, screen, killers, .. } = &mut self.machine;
+        let is_new = killers.is_unknown();
+        if is_new {
+            killers.refresh(sense, now_ns);
+        }
+        for change in screen.sample(sense, now_ns) {
+            self.push_event(change);
+        }
+        if is_new {
+            self.read_preferences();
+        }
+    }
+
+    /// Reads anew what the person told other programs that end apps of their order.
+    pub(super) fn read_preferences(&mut self) {
+        let Machine { sense, apps, killers, .. } = &mut self.machine;
+        let earlyoom = killers.running().iter().find(|program| program.name == "earlyoom").map(|program| program.pid);
+        let mut preferences = Preferences::read(sense, earlyoom);
+        let complaints = std::mem::take(&mut preferences.complaints);
+        apps.prefer(preferences);
+        complaints.into_iter().for_each(|complaint| self.report_trouble(complaint));
+    }
+
+    /// Has engines know by how much local time differs from UTC, where that is not what they know: people live by local
+    /// time.
+    pub(super) fn tell_local_time(&mut self) {
+        let (now_ns, at_unix_ms) = (self.moment.now.monotonic_ns, self.moment.now.wall_unix_ms());
+        let Machine { sense, local_time, told_utc_offset_s, .. } = &mut self.machine;
+        let Some(utc_offset_s) = local_time.utc_offset_s(sense, now_ns, at_unix_ms) else { return };
+        if told_utc_offset_s.replace(utc_offset_s) != Some(utc_offset_s) {
+            self.push_event(EventKind::LocalTime { utc_offset_s });
+        }
+    }
+
+    /// A shell told which app is in front, or that none is.
+    pub(super) fn set_front(&mut self, target: Option<&Target>, peer: Peer) -> Result<Reply, Fault> {
+        let groups = match target {
+            Some(Target::Id(app_id)) => self.of_window(app_id, peer)?,
+            Some(target) => vec![self.find(target)?],
+            None => Vec::new(),
+        };
+        // Without an app, it is about those that leave.
+        let leaving = self.machine.apps.front().filter(|_| groups.is_empty());
+        for group in leaving.chain(&groups) {
+            self.may_tell(Some(group), peer)?;
+        }
+        for event in self.machine.apps.tell_front(&groups, self.moment.now.monotonic_ns) {
+            self.push_event(event.kind);
+        }
+        // That no app is in front is no event, and engines that decide by it are to know.
+        if groups.is_empty() && self.policy.engines.uses().activities {
+            self.moment.wanted_ns = Some(self.moment.now.monotonic_ns);
+        }
+        Ok(reply_with(&[("group", &groups.first().map(|group| &group.name))]))
+    }
+
+    /// The apps that a window with this app id may be of. Apps of which the client may not tell are no matter: their
+    /// windows are on another screen.
+    fn of_window(&self, app_id: &str, peer: Peer) -> Result<Vec<Group>, Fault> {
+        let found = self.machine.apps.of_window(app_id);
+        let mut fault = None;
+        let (mut closest, mut groups) = (None, Vec::new());
+        for (likeness, group) in found {
+            match self.may_tell(Some(&group), peer) {
+                Ok(()) if *closest.get_or_insert(likeness) == likeness => groups.push(group),
+                Ok(()) => break,
+                Err(why) => drop(fault.get_or_insert(why)),
+            }
+        }
+        if groups.is_empty() {
+            return Err(fault.unwrap_or_else(|| Fault::NoSuchApp(format!("{app_id:?}"))));
+        }
+        Ok(groups)
+    }
+
+    /// A launcher told that an app is being launched; it may have no process yet.
+    pub(super) fn launch_begins(&mut self, target: &Target, peer: Peer) -> Result<Reply, Fault> {
+        let now_ns = self.moment.now.monotonic_ns;
+        let (group, events) = match (self.find(target), target) {
+            (Ok(group), _) => {
+                self.may_tell(Some(&group), peer)?;
+                let event = self.machine.apps.tell_launch(&group, now_ns);
+                (group, event.into_iter().collect())
+            }
+            (Err(_), Target::Id(id)) => {
+                self.machine.apps.tell_launch_of(id, now_ns).map_err(|_| Fault::NoSuchApp(format!("{id:?}")))?
+            }
+            (Err(fault), _) => return Err(fault),
+        };
+        events.into_iter().for_each(|event| self.note_launch(Some(event)));
+        Ok(reply_with(&[("group", &group.name)]))
+    }
+
+    /// A launcher told that a launch has ended: the app can be used.
+    pub(super) fn launch_ends(&mut self, target: &Target, peer: Peer) -> Result<Reply, Fault> {
+        let group = self.find(target)?;
+        self.may_tell(Some(&group), peer)?;
+        let event = self.machine.apps.tell_launch_end(&group, self.moment.now.monotonic_ns);
+        self.note_launch(event);
+        Ok(reply_with(&[("group", &group.name)]))
+    }
+
+    /// A session told whether its user is idle.
+    pub(super) fn set_idle(&mut self, idle: bool) -> Result<Reply, Fault> {
+        let changes: Vec<EventKind> = self.machine.screen.tell_idle(idle);
+        changes.into_iter().for_each(|change| self.push_event(change));
+        Ok(reply_with(&[]))
+    }
+
+    fn find(&self, target: &Target) -> Result<Group, Fault> {
+        let Machine { sense, apps, hierarchies, .. } = &self.machine;
+        let place = |pid: u32| ProcessGroups::of(sense, hierarchies, pid);
+        apps.find(target, place).map_err(|_| Fault::NoSuchApp(target.to_string()))
+    }
+
+    /// Whether a client may tell something about the app: root, the daemon's own user, and the user whose app it is.
+    fn may_tell(&self, group: Option<&Group>, peer: Peer) -> Result<(), Fault> {
+        let may_change = self.server.as_ref().is_some_and(|server| server.may_change(peer));
+        let Some(group) = group.filter(|_| !may_change) else { return Ok(()) };
+        let sense = &self.machine.sense;
+        let of = |pid: u32| sense.status_of(pid).ok().flatten().map(|status| status.effective_uid);
+        let users: Vec<u32> = processes(sense, &group.dir).into_iter().filter_map(of).collect();
+        // An app that was told by its id has no process yet.
+        if users.iter().all(|uid| *uid == peer.uid) {
+            return Ok(());
+        }
+        let (name, uid) = (&group.name, peer.uid);
+        Err(Fault::NotAllowed(format!("{name} is of another user, and you are user {uid}: only root may tell of it")))
+    }
+}
+
+/// What a process is, by which parts of a terminal or session are told apart; `None` when it has ended.
+fn process(sense: &Sense, pid: u32) -> Option<Process> {
+    let stat = sense.process_stat(pid).ok().flatten().filter(|stat| !stat.has_ended())?;
+    let memory = sense.process_memory(pid).ok().flatten().unwrap_or_default();
+    Some(Process {
+        pid,
+        parent: stat.parent,
+        session: u32::try_from(stat.session).unwrap_or_default(),
+        has_terminal: stat.terminal != 0,
+        start_ticks: stat.start_ticks,
+        name: stat.comm.to_string_lossy().into_owned(),
+        memory_bytes: memory.anonymous_bytes.saturating_add(memory.swapped_bytes),
+    })
+}
+
+/// The processes of a session.
+fn of_session(sense: &Sense, dir: &Path) -> Vec<u32> {
+    let Some(session) = dir.file_name().and_then(|name| name.to_str()?.parse::<i32>().ok()) else { return Vec::new() };
+    let is_in = |pid: &u32| sense.process_stat(*pid).ok().flatten().is_some_and(|stat| stat.session == session);
+    sense.process_ids().unwrap_or_default().into_iter().filter(is_in).collect()
+}
+
+/// The processes of a control group, those of groups below it included, or the leader of a session.
+pub(super) fn processes(sense: &Sense, dir: &Path) -> Vec<u32> {
+    if apps::is_session(dir) {
+        return dir.file_name().and_then(|name| name.to_str()?.parse().ok()).into_iter().collect();
+    }
+    let mut pids = sense.cgroup_processes(dir).ok().flatten().unwrap_or_default();
+    if sense.has_groups_below(dir) {
+        let below = sense.groups_below(dir).unwrap_or_default();
+        pids.extend(below.into_iter().flat_map(|(name, _)| processes(sense, &dir.join(name))));
+    }
+    pids
+}

@@ -1,0 +1,253 @@
+//! Start-up: everything is opened, and settings that a killed daemon left changed are restored.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use brisk_act::{Actuator, Keeper, Lock, Paths, Restored, damaged_journals, restore_all};
+use brisk_api::Counts;
+use brisk_api::dirs::{JOURNAL, SOCKET};
+use brisk_api::resting::part;
+use brisk_core::causes::in_one_line;
+use brisk_record::{Configuration, Session};
+use brisk_sense::{Hierarchies, LocalTime, SampleChoice, Sampler, Sense, SessionWatch};
+
+use super::{Daemon, Machine, Moment, Policy, State, TIMERS};
+use crate::account::Account;
+use crate::apps::Apps;
+use crate::attempts::Attempts;
+use crate::clocks::Reading;
+use crate::config::{Config, Record};
+use crate::control::Server;
+use crate::devices;
+use crate::engines::Engines;
+use crate::killers::Killers;
+use crate::learned;
+use crate::places::Places;
+use crate::profiles;
+use crate::recorder::Recorder;
+use crate::returns::Returns;
+use crate::savings::Savings;
+use crate::screen::Screen;
+use crate::service::ServiceManager;
+use crate::settings::Settings;
+use crate::sources::Sources;
+use crate::timers::Timers;
+
+/// The program of the keeper: this one, under another name (`command.rs`).
+const KEEPER: &str = "/proc/self/exe";
+/// How long a daemon that was killed just now may take to end.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Options of the command line.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where the configuration is.
+    pub config_path: PathBuf,
+    /// Whether a missing file means defaults: its path was not named on the command line.
+    pub or_default: bool,
+    /// Where lock, socket and journals are.
+    pub run_dir: PathBuf,
+    /// Where what was measured on devices is.
+    pub profiles_dir: PathBuf,
+    /// The control group whose memory stands for that of the machine.
+    pub memory_group: Option<PathBuf>,
+    /// Where what engines have learned is.
+    pub learned_dir: PathBuf,
+    /// Decide, and change nothing.
+    pub dry_run: bool,
+    /// Decide twice, a second apart, and end.
+    pub once: bool,
+    /// Log each decision.
+    pub foreground: bool,
+}
+
+impl Daemon {
+    /// Opens everything. Nothing is changed yet but what a daemon before left.
+    ///
+    /// # Errors
+    /// When another daemon runs, the configuration cannot be used, or /proc cannot be read.
+    pub fn start(options: Options) -> anyhow::Result<Self> {
+        let now = Reading::now();
+        let (config, text) = Config::load(&options.config_path, options.or_default)?;
+        let lock = Lock::acquire(&options.run_dir)?;
+        let paths = Paths::with_run_dir(&options.run_dir);
+        let mut trouble = Vec::new();
+        if !options.dry_run {
+            restore_changes_of_the_dead(&paths, &mut trouble);
+        }
+        let sense = Sense::default();
+        devices::absent(&sense, &config).iter().for_each(|absent| brisk_program::warn!("briskd: warning: {absent}"));
+        let (mut attempts, complaints) = Attempts::open(&options.run_dir, &options.learned_dir, options.dry_run);
+        trouble.extend(complaints);
+        let sources = Sources::open(&sense, &mut attempts).context("cannot receive signals")?;
+        trouble.extend(sources.lacking.iter().cloned());
+        attempts.resting().for_each(|resting| brisk_program::warn!("briskd: {resting}"));
+        trouble.iter().for_each(|trouble| brisk_program::warn!("briskd: {trouble}"));
+        let mut apps = Apps::default();
+        sources.groups.iter().flat_map(|groups| groups.living()).for_each(|group| apps.was_there(group.clone()));
+        if let Some(Ok(listed)) = sources.sessions.as_ref().map(SessionWatch::listed) {
+            listed.into_values().for_each(|session| apps.session_was_there(session));
+        }
+        let (saved, mut complaints) = learned::read(&options.learned_dir);
+        let files = profiles::read(&options.profiles_dir).into_iter().chain(saved.clone()).collect();
+        let configuration = Configuration { text, files: learned::recorded(&files) };
+        let (engines, unusable) = Engines::new(&config, &files);
+        complaints.extend(unusable);
+        complaints.iter().for_each(|complaint| brisk_program::warn!("briskd: {complaint}"));
+        trouble.extend(complaints);
+        let group = group_of(&config, &mut trouble);
+        let server = match Server::open(&options.run_dir.join(SOCKET), group) {
+            Ok(server) => Some(server),
+            Err(error) => {
+                brisk_program::warn!("briskd: {}; continues without the control socket", in_one_line(&error));
+                trouble.push(in_one_line(&error));
+                None
+            }
+        };
+        let mut actuator = Actuator::new(&paths, JOURNAL, options.dry_run)?.guarded_by(Keeper::new([KEEPER.into()]));
+        let uses = engines.uses();
+        if let Some((ends, per_minute_max)) = uses.ends {
+            actuator.limit_ends(ends, per_minute_max);
+        }
+        // The keeper runs from the start, as its program may have to be read from flash.
+        let mut start = |is_needed: bool, name: &str, start: &mut dyn FnMut() -> Result<(), brisk_act::Error>| {
+            // One that rests is shown as such.
+            is_needed.then(|| attempts.using(name, start).unwrap_or(Ok(())).err()).flatten()
+        };
+        let keeper = start(uses.keeper, part::KEEPER, &mut || actuator.start_keeper());
+        let worker = start(uses.worker, part::WORKER, &mut || actuator.start_worker(JOURNAL));
+        for failed in keeper.into_iter().chain(worker) {
+            let why = in_one_line(&failed);
+            brisk_program::warn!("briskd: {why}");
+            trouble.push(why);
+        }
+        let mut killers = Killers::default();
+        killers.refresh(&sense, now.monotonic_ns);
+        let record = options.record(&config);
+        let recorder = Recorder::new(record, about(&sense), configuration.clone());
+        let choice = SampleChoice { memory_group: options.memory_group.clone(), ..SampleChoice::default() };
+        let mut sampler = Sampler::new(sense.clone(), choice)?;
+        sampler.weigh_apps(uses.activities);
+        Ok(Self {
+            machine: Machine {
+                sampler,
+                // Without control groups no app has one.
+                hierarchies: Hierarchies::of(&sense).unwrap_or_default(),
+                screen: Screen::default(),
+                local_time: LocalTime::default(),
+                told_utc_offset_s: None,
+                killers,
+                sense,
+                sources,
+                apps,
+                returns: Returns::default(),
+                opens: super::pages::Opens::default(),
+                places: Places::default(),
+                devices: Vec::new(),
+                left_alone: Vec::new(),
+                scanned_ns: None,
+            },
+            policy: Policy { config, configuration, engines, saved },
+            moment: Moment { now, previous: None, events: Vec::new(), last_round_ns: None, wanted_ns: None },
+            state: State {
+                settings: Settings::default(),
+                actions: VecDeque::new(),
+                notes: Vec::new(),
+                changed_externally: Vec::new(),
+                savings: Savings::default(),
+                under: BTreeMap::new(),
+                trouble,
+                failing: BTreeSet::new(),
+                account: Account::default(),
+                counts: Counts::default(),
+                started_unix_ms: now.wall_unix_ms(),
+                is_paused: false,
+                reclaims: false,
+            },
+            timers: Timers::new(TIMERS),
+            attempts,
+            actuator,
+            recorder,
+            server,
+            manager: ServiceManager::of_environment(now.monotonic_ns),
+            is_finished: false,
+            options,
+            _lock: lock,
+        })
+    }
+}
+
+/// Restores what a killed daemon left changed, and logs it.
+fn restore_changes_of_the_dead(paths: &Paths, trouble: &mut Vec<String>) {
+    match restore_all(paths, PATIENCE, |_| ()) {
+        Ok(Restored { reports, .. }) => {
+            for (name, report) in reports.iter().filter(|(_, report)| *report != Default::default()) {
+                brisk_program::notice!(
+                    "briskd: restored {} settings that a killed {name} had changed",
+                    report.restored.len()
+                );
+                for left in &report.left {
+                    brisk_program::warn!("briskd: left {} of {} alone: {}", left.knob, left.device, left.reason);
+                }
+            }
+        }
+        Err(error) => trouble.push(format!("not everything from before brisk is restored: {}", in_one_line(&error))),
+    }
+    trouble.extend(damaged_journals(paths).iter().map(ToString::to_string));
+}
+
+/// Checks at the end that nothing that a killed daemon changed is left: undoes again what the start could not.
+///
+/// # Errors
+/// When settings cannot be restored, or a damaged journal lies there, so that some are unknown. Exit code 1, whatever
+/// the damage.
+pub(super) fn check_restored(paths: &Paths) -> anyhow::Result<()> {
+    restore_all(paths, Duration::ZERO, |_| ()).context("not everything from before brisk is restored")?;
+    let damaged = damaged_journals(paths);
+    if !damaged.is_empty() {
+        let damaged: Vec<String> = damaged.iter().map(ToString::to_string).collect();
+        anyhow::bail!("not everything from before brisk is known to be restored: {}", damaged.join("; "));
+    }
+    Ok(())
+}
+
+/// The id of the group that may use the socket.
+pub(super) fn group_of(config: &Config, trouble: &mut Vec<String>) -> Option<u32> {
+    let name = &config.daemon.socket_group;
+    match nix::unistd::Group::from_name(name) {
+        Ok(Some(group)) => Some(group.gid.as_raw()),
+        _ if name.is_empty() => None,
+        _ => {
+            let what = format!("there is no group '{name}', so only root may ask (groupadd --system {name})");
+            if !trouble.contains(&what) {
+                trouble.push(what);
+            }
+            None
+        }
+    }
+}
+
+/// Description of this session for the record.
+fn about(sense: &Sense) -> Session {
+    let processors = sense.cpus_online().map_or_else(|_| "?".to_owned(), |count| count.to_string());
+    Session {
+        brisk_version: env!("CARGO_PKG_VERSION").to_owned(),
+        kernel_release: sense.kernel_release().unwrap_or_default(),
+        machine: format!("{}, {processors} processors", std::env::consts::ARCH),
+        ..Session::default()
+    }
+}
+
+impl Options {
+    pub(super) fn record(&self, config: &Config) -> Record {
+        config.daemon.record.of(&self.run_dir, !self.or_default)
+    }
+
+    /// Where the control socket is.
+    #[must_use]
+    pub fn socket(run_dir: &Path) -> PathBuf {
+        run_dir.join(SOCKET)
+    }
+}

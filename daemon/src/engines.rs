@@ -1,0 +1,246 @@
+//! The engines that run, and the decision of engines and arbiter on one moment.
+//!
+//! An engine is pure ([`brisk_engine::kit::Engine`]): configuration, state and observation give requests, the next
+//! state, and what is to be observed before the next call. Adding an engine is its line in `with_engines!`. What an
+//! engine has learned goes in and out as a text; the daemon keeps it in a file, and a record holds what there was at
+//! the beginning. The daemon and `brisk replay` call the same [`Engines::decide`].
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use brisk_core::action::Once;
+use brisk_core::app::{App, Tolerance};
+use brisk_core::arbiter::{self, Claim, Person, Resolution};
+use brisk_core::decision::{Decision, Needs, Note, Observed, Uses};
+use brisk_core::event::Event;
+use brisk_core::reason::Reason;
+use brisk_core::snapshot::Part;
+use brisk_core::survey::{Shown, Topic};
+use brisk_engine::kit::learned::file_of;
+use brisk_engine::kit::{AnyEngine, Engine, Running};
+
+use crate::config::Config;
+
+/// Passes all engines of this brisk to another macro, after what that takes first: a line each, in their order of
+/// precedence, with the name of its section in the configuration.
+macro_rules! with_engines {
+    ($then:ident! { $($first:tt)* }) => {
+        $then! {
+            { $($first)* }
+            prefetch: brisk_engine::prefetch::Prefetch,
+            smartio: brisk_engine::smartio::Smartio,
+            smartstorage: brisk_engine::smartstorage::Smartstorage,
+            mars: brisk_engine::mars::Mars,
+            iram: brisk_engine::iram::Iram,
+        }
+    };
+}
+pub(crate) use with_engines;
+
+macro_rules! list {
+    ({} $($section:ident: $engine:ty,)*) => {
+        /// The names of all engines, in their order of precedence.
+        pub const NAMES: &[&str] = &[$(<$engine>::NAME),*];
+
+        /// Those that run unless the configuration says otherwise.
+        #[must_use]
+        pub fn by_default() -> Vec<&'static str> {
+            let all = [$((<$engine>::NAME, <$engine>::BY_DEFAULT)),*];
+            all.into_iter().filter(|(_, runs)| *runs).map(|(name, _)| name).collect()
+        }
+
+        /// The engine of that name, which begins.
+        fn begin(
+            name: &str,
+            config: &Config,
+            files: &BTreeMap<String, String>,
+            complaints: &mut Vec<String>,
+        ) -> Option<Box<dyn AnyEngine>> {
+            match name {
+                $(<$engine>::NAME => {
+                    Some(Box::new(Running::<$engine>::new(config.$section.clone(), files, complaints)))
+                })*
+                _ => None,
+            }
+        }
+
+        /// What an engine has learned, as a text, without what it knows of an app; `None` when it knows nothing of that
+        /// app.
+        ///
+        /// # Errors
+        /// When the text cannot be understood.
+        pub fn without(name: &str, text: &str, app: &str) -> Result<Option<String>, serde_json::Error> {
+            match name {
+                $(<$engine>::NAME => brisk_engine::kit::without::<$engine>(text, app),)*
+                _ => Ok(None),
+            }
+        }
+    };
+}
+with_engines!(list! {});
+
+/// The decision on one moment.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Round {
+    /// Levels and edges as the arbiter resolved them.
+    pub resolution: Resolution,
+    /// Messages of engines.
+    pub notes: Vec<Note>,
+    /// When an engine wants to be asked again.
+    pub next_look_ns: Option<u64>,
+}
+
+/// Events that are kept for engines that are not asked: the oldest are dropped.
+const MISSED_MAX: usize = 1000;
+/// When engines are asked again after the memory of the machine could not be read.
+const UNREAD_NS: u64 = 10_000_000_000;
+
+struct Member {
+    name: String,
+    engine: Box<dyn AnyEngine>,
+    /// It decides by the memory of the machine.
+    by_memory: bool,
+    /// What its last decision needs.
+    needs: Needs,
+}
+
+pub struct Engines {
+    members: Vec<Member>,
+    uses: Uses,
+    /// Events that engines have not seen because they were not asked: the memory of the machine could not be read.
+    missed: Vec<Event>,
+}
+
+impl Engines {
+    /// Those that the configuration names, with nothing seen yet, and complaints about `files` (what was measured on
+    /// devices, and what engines have learned, by folder and name) that cannot be used: such a file is left out.
+    #[must_use]
+    pub fn new(config: &Config, files: &BTreeMap<String, String>) -> (Self, Vec<String>) {
+        let mut complaints = Vec::new();
+        let names = config.engines.order.iter();
+        let engines = names.filter_map(|name| Some((name.clone(), begin(name, config, files, &mut complaints)?)));
+        (Self::these(engines.collect()), complaints)
+    }
+
+    /// These, for tests of what is around engines.
+    #[must_use]
+    pub fn these(engines: Vec<(String, Box<dyn AnyEngine>)>) -> Self {
+        let mut uses = Uses::default();
+        let member = |(name, engine): (String, Box<dyn AnyEngine>)| {
+            let own = engine.uses();
+            let by_memory = own.memory;
+            uses.extend(own);
+            Member { name, engine, by_memory, needs: Needs::default() }
+        };
+        Self { members: engines.into_iter().map(member).collect(), uses, missed: Vec::new() }
+    }
+
+    #[must_use]
+    pub fn names(&self) -> Vec<&str> {
+        self.members.iter().map(|member| member.name.as_str()).collect()
+    }
+
+    /// What engines have learned, by folder and name as in `files` of [`Engines::new`].
+    #[must_use]
+    pub fn learned(&mut self) -> BTreeMap<String, String> {
+        let of = |member: &mut Member| Some((file_of(&member.name), member.engine.learned()?));
+        self.members.iter_mut().filter_map(of).collect()
+    }
+
+    /// Has engines forget what they have learned of an app, or all. Says whether there was anything.
+    pub fn forget(&mut self, app: Option<&str>) -> bool {
+        // All of them are asked.
+        self.members.iter_mut().filter_map(|member| member.engine.forget(app).then_some(())).count() > 0
+    }
+
+    /// What they use together for as long as they run.
+    #[must_use]
+    pub fn uses(&self) -> &Uses {
+        &self.uses
+    }
+
+    /// What they need observed together before they are asked again.
+    #[must_use]
+    pub fn needs(&self) -> Needs {
+        let mut sum = Needs::default();
+        self.members.iter().for_each(|member| sum.extend(&member.needs));
+        sum
+    }
+
+    /// What those that run know of a topic.
+    pub fn show<'a>(&'a self, topic: Topic<'a>) -> impl Iterator<Item = Shown> + 'a {
+        self.members.iter().filter_map(move |member| member.engine.show(topic))
+    }
+
+    /// The same of one that runs, with `true`; or else what an engine that does not run would make of it, having
+    /// learned nothing.
+    #[must_use]
+    pub fn show_or_guess(&self, config: &Config, topic: Topic<'_>) -> (bool, Option<Shown>) {
+        let guess =
+            || NAMES.iter().find_map(|name| begin(name, config, &BTreeMap::new(), &mut Vec::new())?.show(topic));
+        let shown = self.show(topic).next();
+        (shown.is_some(), shown.or_else(guess))
+    }
+
+    /// Edges that undo what lasts, each with its engine, before the engines are dropped.
+    pub fn end(&mut self) -> Vec<(String, Once)> {
+        let of = |member: &mut Member| {
+            let edges = member.engine.end();
+            edges.into_iter().map(|once| (member.name.clone(), once)).collect::<Vec<_>>()
+        };
+        self.members.iter_mut().flat_map(of).collect()
+    }
+
+    /// Asks all engines, and has the arbiter resolve their requests and the choices of the configuration. Settings of a
+    /// device that is not managed are left out.
+    pub fn decide(&mut self, config: &Config, observed: &Observed<'_>) -> Round {
+        let mut round = Round::default();
+        let mut claims = Vec::new();
+        let is_unread = observed.now.unread.has(Part::Memory);
+        let missed = std::mem::take(&mut self.missed);
+        let late: Vec<Event> = missed.into_iter().chain(observed.events.iter().cloned()).collect();
+        let of_memory = Observed {
+            previous: observed.previous.filter(|previous| !previous.unread.has(Part::Memory)),
+            events: &late,
+            ..*observed
+        };
+        for Member { name, engine, by_memory, needs } in &mut self.members {
+            if *by_memory && is_unread {
+                let again_ns = observed.now.at_ns.saturating_add(UNREAD_NS);
+                round.next_look_ns = round.next_look_ns.into_iter().chain([again_ns]).min();
+                round
+                    .notes
+                    .push(Note { engine: name.clone(), reason: Reason::rule("memory_of_the_machine_unreadable") });
+                continue;
+            }
+            let decision = engine.decide(if *by_memory { &of_memory } else { observed });
+            let Decision { requests, notes, next_look_ns, .. } = decision;
+            *needs = decision.needs;
+            claims.extend(requests.into_iter().map(|request| Claim { engine: name.clone(), request }));
+            round.notes.extend(notes.into_iter().map(|reason| Note { engine: name.clone(), reason }));
+            round.next_look_ns = round.next_look_ns.into_iter().chain(next_look_ns).min();
+        }
+        if is_unread {
+            self.missed = late;
+            self.missed.drain(..self.missed.len().saturating_sub(MISSED_MAX));
+        }
+        let managed = |device: Option<&str>| {
+            device.is_none_or(|device| observed.devices.iter().any(|managed| managed.name == device))
+        };
+        let mut fixed = config.fixed_values();
+        fixed.retain(|knob, _| managed(knob.device()));
+        claims.retain(|claim| managed(claim.request.setting().and_then(|setting| setting.knob.device())));
+        let person = Person { fixed: &fixed, protected: &protected(observed.apps) };
+        round.resolution = arbiter::resolve(person, &self.names(), &claims, observed.devices);
+        round
+    }
+}
+
+/// Groups of protected apps: the configuration gives them the class `system`.
+fn protected(apps: &[App]) -> BTreeSet<String> {
+    let is_protected =
+        |app: &&App| app.tolerance == Tolerance::System && matches!(app.reason.rule.as_ref(), "chosen" | "protected");
+    apps.iter().filter(is_protected).map(|app| app.group.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests;

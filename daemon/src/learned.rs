@@ -1,0 +1,199 @@
+//! What engines have learned, kept over restarts: a file for each, replaced as a whole.
+//!
+//! A file tells which apps a person uses and when, so that only root reads it.
+//!
+//! Properties: `what_was_written_is_read_again`; `a_forgotten_app_is_in_no_file`; `what_cannot_be_read_is_no_obstacle`.
+
+use std::collections::BTreeMap;
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use brisk_core::causes::in_one_line;
+use brisk_engine::iram::learned::Learned;
+use brisk_engine::kit::learned::{file_of, is_learned};
+
+use crate::engines::{self, NAMES};
+
+/// Larger files are none of ours.
+const FILE_BYTES_MAX: u64 = 8 << 20;
+/// A record holds all files of a configuration in one piece: what is larger than this is left out of it.
+const RECORDED_BYTES_MAX: usize = 256 << 10;
+
+/// A file that cannot be changed.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {}", .path.display())]
+pub struct NotWritten {
+    pub path: PathBuf,
+    source: io::Error,
+}
+
+/// What all engines have learned, by folder and name: `iram/learned.json`; and complaints about files that cannot be
+/// read, which are left out.
+#[must_use]
+pub fn read(dir: &Path) -> (BTreeMap<String, String>, Vec<String>) {
+    let (mut files, mut complaints) = (BTreeMap::new(), Vec::new());
+    for engine in NAMES {
+        let name = file_of(engine);
+        match brisk_program::files::read_text(&dir.join(&name), FILE_BYTES_MAX) {
+            Ok(text) => drop(files.insert(name, text)),
+            Err(error) if error.is_missing() => {}
+            Err(error) => complaints.push(format!("what {engine} has learned is left out: {error}")),
+        }
+    }
+    (files, complaints)
+}
+
+/// The most memory that each app has needed, by its id, as the memory engine learned it in `dir`: anonymous pages, in
+/// memory and in swap, in the first minutes of its runs. Empty where nothing was learned.
+///
+/// # Errors
+/// When the file cannot be read or understood: a complaint.
+pub fn needs(dir: &Path) -> Result<BTreeMap<String, u64>, String> {
+    let path = dir.join(file_of(brisk_engine::iram::NAME));
+    let text = match brisk_program::files::read_text(&path, FILE_BYTES_MAX) {
+        Ok(text) => text,
+        Err(error) if error.is_missing() => return Ok(BTreeMap::new()),
+        Err(error) => return Err(in_one_line(&error)),
+    };
+    let learned: Learned =
+        serde_json::from_str(&text).map_err(|error| format!("cannot understand {}: {error}", path.display()))?;
+    Ok(learned.heap.peaks().map(|(id, bytes)| (id.to_owned(), bytes)).collect())
+}
+
+/// The files that a record holds: without what is too large for it.
+#[must_use]
+pub fn recorded(files: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let mut recorded = files.clone();
+    recorded.retain(|name, text| !is_learned(name) || text.len() <= RECORDED_BYTES_MAX);
+    recorded
+}
+
+/// Writes one of them.
+///
+/// # Errors
+/// When the directory or the file cannot be written; the earlier file is then unchanged.
+pub fn write(dir: &Path, name: &str, text: &str) -> Result<(), NotWritten> {
+    let path = dir.join(name);
+    let write = || {
+        let folder = path.parent().unwrap_or(dir);
+        fs::create_dir_all(folder)?;
+        fs::set_permissions(folder, Permissions::from_mode(0o700))?;
+        brisk_program::files::replace(&path, text.as_bytes())
+    };
+    write().map_err(|source| NotWritten { path: path.clone(), source })
+}
+
+/// Removes an app from all files, or all files; for a time when no daemon runs. Says whether there was anything.
+///
+/// # Errors
+/// When a file cannot be changed. A file that cannot be understood is an error too: what is in it is not known to be
+/// forgotten.
+pub fn forget(dir: &Path, app: Option<&str>) -> Result<bool, NotWritten> {
+    let mut known = false;
+    for engine in NAMES {
+        let path = dir.join(file_of(engine));
+        let failed = |source: io::Error| NotWritten { path: path.clone(), source };
+        let Some(app) = app else {
+            match fs::remove_file(&path) {
+                Ok(()) => known = true,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(failed(error)),
+            }
+            continue;
+        };
+        let text = match brisk_program::files::read_text(&path, FILE_BYTES_MAX) {
+            Ok(text) => text,
+            Err(error) if error.is_missing() => continue,
+            Err(error) => return Err(failed(io::Error::other(error))),
+        };
+        if let Some(text) = engines::without(engine, &text, app).map_err(|error| failed(error.into()))? {
+            known = true;
+            write(dir, &file_of(engine), &text)?;
+        }
+    }
+    Ok(known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_launches(ids: &[&str]) -> String {
+        let mut learned = Learned::default();
+        ids.iter().for_each(|id| learned.launched(id, 2.0));
+        serde_json::to_string(&learned).expect("JSON")
+    }
+
+    #[test]
+    fn what_was_written_is_read_again() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let place = dir.path().join("learned");
+        assert_eq!(read(&place), (BTreeMap::new(), Vec::new()));
+        write(&place, "iram/learned.json", "{}").expect("written");
+        write(&place, "iram/learned.json", "{ }").expect("written");
+        let expected = BTreeMap::from([("iram/learned.json".to_owned(), "{ }".to_owned())]);
+        assert_eq!(read(&place), (expected, Vec::new()));
+        let mode = fs::metadata(place.join("iram")).expect("made").permissions().mode();
+        assert_eq!(mode & 0o777, 0o700, "who uses which apps is for root alone");
+        assert_eq!(fs::read_dir(place.join("iram")).expect("listed").count(), 1);
+    }
+
+    #[test]
+    fn needs_are_the_peaks_of_the_runs_that_ended() {
+        const SECOND_NS: u64 = 1_000_000_000;
+        let dir = tempfile::tempdir().expect("a directory");
+        assert_eq!(needs(dir.path()), Ok(BTreeMap::new()));
+        let mut learned = Learned::default();
+        for (app, most_bytes) in [("mpv", 90_u64 << 20), ("gimp", 300 << 20)] {
+            learned.heap.launch_began(app, 0);
+            for (second, bytes) in [(1, most_bytes / 2), (2, most_bytes), (3, most_bytes / 3)] {
+                learned.heap.sample(app, second * SECOND_NS, bytes);
+            }
+        }
+        learned.heap.ended("mpv");
+        write(dir.path(), "iram/learned.json", &serde_json::to_string(&learned).expect("JSON")).expect("written");
+        let found = needs(dir.path()).expect("a text");
+        let (id, bytes) = found.first_key_value().expect("one has ended");
+        let exact = (90_u64 << 20) as f64;
+        assert!(found.len() == 1 && id == "mpv" && (*bytes as f64 / exact - 1.0).abs() < 0.001, "{found:?}");
+        write(dir.path(), "iram/learned.json", "{}").expect("written");
+        let why = needs(dir.path()).expect_err("not of this brisk");
+        assert!(why.contains("cannot understand") && why.contains("iram/learned.json"), "{why}");
+    }
+
+    #[test]
+    fn a_forgotten_app_is_in_no_file() {
+        let dir = tempfile::tempdir().expect("a directory");
+        write(dir.path(), "iram/learned.json", &with_launches(&["org.secret.App", "mpv"])).expect("written");
+        let text = || read(dir.path()).0.get("iram/learned.json").cloned();
+        assert!(forget(dir.path(), Some("org.secret.App")).expect("changed"));
+        assert!(text().is_some_and(|text| !text.contains("secret") && text.contains("mpv")), "{:?}", text());
+        assert!(!forget(dir.path(), Some("org.secret.App")).expect("nothing to do"));
+        assert!(forget(dir.path(), None).expect("removed"));
+        assert_eq!(text(), None);
+        assert!(!forget(dir.path(), None).expect("nothing to do"));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_no_obstacle() {
+        let dir = tempfile::tempdir().expect("a directory");
+        fs::create_dir_all(dir.path().join("iram")).expect("made");
+        fs::write(dir.path().join("iram/learned.json"), b"\xff").expect("written");
+        let (files, complaints) = read(dir.path());
+        assert!(files.is_empty() && complaints[0].starts_with("what iram has learned is left out: "), "{complaints:?}");
+        let why = forget(dir.path(), Some("x")).expect_err("what is in it is not known").to_string();
+        assert!(why.contains("iram/learned.json"), "{why}");
+        assert!(forget(dir.path(), None).expect("removed"));
+    }
+
+    #[test]
+    fn what_is_too_large_is_not_recorded() {
+        let files = BTreeMap::from([
+            ("iram/learned.json".to_owned(), "x".repeat(RECORDED_BYTES_MAX + 1)),
+            ("smartio/a.toml".to_owned(), "x".repeat(RECORDED_BYTES_MAX + 1)),
+        ]);
+        assert_eq!(recorded(&files).into_keys().collect::<Vec<_>>(), ["smartio/a.toml"]);
+    }
+}

@@ -1,0 +1,263 @@
+//! What shells and launchers tell the running daemon of apps, and who may. Needs root; skipped with the reason
+//! elsewhere.
+
+use crate::harness;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use brisk_act::{Actuator, Keeper, Paths, Sensed};
+use brisk_api::{Client, ClientError, Happening, SOCKET, Status};
+use brisk_core::action::Once;
+use brisk_core::app::{App as Listed, AppFacts, Role, classify};
+use brisk_core::outcome::Outcome;
+use brisk_requires::requires;
+use harness::{App, Briskd, place};
+use rustix::process::{Gid, Signal, Uid};
+
+/// Apps of others that are launched meanwhile are none of a test's business.
+const NO_ENGINE: &str = "[engines]\norder = []\n";
+
+/// The user nobody and its group, on every Linux.
+const NOBODY: u32 = 65534;
+
+/// The directory of a group for an app of this id, and its name.
+fn group_of(id: &str) -> (PathBuf, String) {
+    let v2 = brisk_sense::Sense::default().cgroups().expect("Linux").v2.expect("mounted");
+    let name = format!("app-{id}-{}.scope", std::process::id());
+    (v2.mount_point.join(&name), name)
+}
+
+fn find<'a>(status: &'a Status, group: &str) -> Option<&'a Listed> {
+    status.apps.iter().find(|app| app.group == group)
+}
+
+fn refusal<T: std::fmt::Debug>(outcome: Result<T, ClientError>) -> (String, String) {
+    match outcome.expect_err("refused") {
+        ClientError::Refused { name, what } => (name, what),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_shell_tells_which_app_is_in_front() {
+    requires!(Groups);
+    let daemon = Briskd::start(place(&[], NO_ENGINE), &[]);
+    let (dir, name) = group_of("briskfront");
+    let Some(mut app) = App::new(&dir) else { return };
+    app.begin();
+    daemon.status_when(|status| find(status, &name).is_some());
+    let mut client = daemon.client();
+    let set = |client: &mut Client, key: &str, value: serde_json::Value| {
+        client.call::<Option<String>>("SetFront", &[(key, value)], "group")
+    };
+    // By a process, and by the name.
+    let pid: u32 = std::fs::read_to_string(dir.join("cgroup.procs")).expect("a group").trim().parse().expect("one");
+    assert_eq!(set(&mut client, "pid", pid.into()).expect("told").as_deref(), Some(name.as_str()));
+    let focused = |status: &Status| find(status, &name).and_then(|app| app.activity.focused);
+    let status = daemon.status();
+    assert_eq!(focused(&status), Some(true));
+    assert!(find(&status, &name).expect("listed").activity.front_at_ns.is_some());
+    daemon.line(&format!("{name} came to the foreground"));
+    assert_eq!(client.call::<Option<String>>("SetFront", &[], "group").expect("told"), None);
+    assert_eq!(focused(&daemon.status()), Some(false));
+    assert!(set(&mut client, "group", name.as_str().into()).is_ok());
+    assert_eq!(focused(&daemon.status()), Some(true));
+    // By the app id of its window: a second app of that id is in front too.
+    let (other_dir, other) = group_of("x-briskfront");
+    let Some(mut second) = App::new(&other_dir) else { return };
+    second.begin();
+    daemon.status_when(|status| find(status, &other).is_some());
+    assert!(set(&mut client, "id", "org.example.BriskFront".into()).is_ok());
+    let status = daemon.status();
+    let of_other = find(&status, &other).and_then(|app| app.activity.focused);
+    assert_eq!((focused(&status), of_other), (Some(true), Some(true)));
+    second.end();
+    // An app with the same id is meant alone.
+    let (exact_dir, exact) = group_of("BriskFront");
+    let Some(mut third) = App::new(&exact_dir) else { return };
+    third.begin();
+    daemon.status_when(|status| find(status, &exact).is_some());
+    assert_eq!(set(&mut client, "id", "BriskFront".into()).expect("told").as_deref(), Some(exact.as_str()));
+    assert_eq!(focused(&daemon.status()), Some(false));
+    third.end();
+    // What is no app.
+    for (key, value) in [
+        ("pid", 1.into()),
+        ("pid", std::process::id().into()),
+        ("group", "app-none-1.scope".into()),
+        ("id", "org.example.None".into()),
+    ] {
+        let (error, what) = refusal(set(&mut client, key, value));
+        assert_eq!(error, "NoSuchApp", "{what}");
+        assert!(what.contains("brisk status --json"), "{what}");
+    }
+    app.end();
+    daemon.status_when(|status| find(status, &name).is_none());
+}
+
+#[test]
+fn a_launcher_tells_a_launch_before_there_is_a_process() {
+    requires!(Groups);
+    let daemon = Briskd::start(place(&[], NO_ENGINE), &[]);
+    let mut client = daemon.client();
+    // All that is published until the last launch is told; apps of others may be launched meanwhile.
+    let (listens, begun) = std::sync::mpsc::channel();
+    let mut monitor = daemon.client();
+    let _limit = brisk_requires::killed_late(daemon.pid(), "the events of the launches");
+    let published = std::thread::spawn(move || {
+        let mut texts = Vec::new();
+        let outcome = monitor.monitor(|happening: Happening| {
+            let is_last = happening.text.starts_with("brisklast ");
+            texts.push(happening.text);
+            let _ = listens.send(());
+            !is_last
+        });
+        outcome.map(|()| texts)
+    });
+    begun.recv_timeout(brisk_requires::LIMIT).expect("it listens");
+    let tell = |client: &mut Client, method: &str| {
+        client.call::<String>(method, &[("id", "brisklaunch".into())], "group").expect("told")
+    };
+    assert_eq!(tell(&mut client, "LaunchBegins"), "brisklaunch");
+    assert!(find(&daemon.status(), "brisklaunch").expect("listed").launching);
+    let (dir, name) = group_of("brisklaunch");
+    let Some(app) = App::new(&dir) else { return };
+    app.begin();
+    let status = daemon.status_when(|status| find(status, &name).is_some());
+    assert!(find(&status, &name).expect("listed").launching);
+    assert_eq!(find(&status, "brisklaunch"), None);
+    assert_eq!(tell(&mut client, "LaunchEnds"), name);
+    assert!(!find(&daemon.status(), &name).expect("listed").launching);
+    // Again, as a return to it; told twice it is one launch.
+    assert_eq!((tell(&mut client, "LaunchBegins"), tell(&mut client, "LaunchBegins")), (name.clone(), name.clone()));
+    client.call::<String>("LaunchBegins", &[("id", "brisklast".into())], "group").expect("told");
+    let texts = published.join().expect("no panic").expect("it answers");
+    let of_app: Vec<&str> = texts.iter().filter(|text| text.contains("brisklaunch")).map(String::as_str).collect();
+    let expected = [
+        "brisklaunch is being launched".to_owned(),
+        format!("launch of {name} ended"),
+        format!("{name} is being launched"),
+    ];
+    assert_eq!(of_app, expected);
+    assert!(daemon.end(Signal::TERM).0.success());
+}
+
+#[test]
+fn a_user_tells_of_apps_of_that_user_alone() {
+    requires!(Root, Groups);
+    let groups = std::fs::read_to_string("/etc/group").expect("groups");
+    let Some(nogroup) = groups.lines().find_map(|line| {
+        let words: Vec<&str> = line.split(':').collect();
+        (words.get(2)? == &NOBODY.to_string().as_str()).then(|| words[0].to_owned())
+    }) else {
+        return brisk_requires::skip(brisk_requires::Capability::Root, "there is no group 65534");
+    };
+    let dir = place(&[], NO_ENGINE);
+    let config = dir.path().join("brisk.toml");
+    let text = std::fs::read_to_string(&config).expect("written");
+    let text = text.replace("socket_group = \"\"", &format!("socket_group = {nogroup:?}"));
+    std::fs::write(&config, text).expect("written");
+    std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).expect("own");
+    let daemon = Briskd::start(dir, &[]);
+    let ((roots_dir, roots), (theirs_dir, theirs)) = (group_of("briskroot"), group_of("brisknobody"));
+    let Some(of_root) = App::new(&roots_dir) else { return };
+    let Some(of_nobody) = App::with(&theirs_dir, Command::new("sleep").arg("600").uid(NOBODY)) else { return };
+    of_root.begin();
+    of_nobody.begin();
+    daemon.status_when(|status| find(status, &roots).is_some() && find(status, &theirs).is_some());
+    let socket = daemon.dir.path().join("run").join(SOCKET);
+    let as_nobody = |method: &'static str, key: &'static str, value: String| {
+        let socket = socket.clone();
+        // The credentials of this thread alone change.
+        let asked = std::thread::spawn(move || {
+            rustix::thread::set_thread_groups(&[]).expect("root");
+            rustix::thread::set_thread_gid(Gid::from_raw(NOBODY)).expect("root");
+            rustix::thread::set_thread_uid(Uid::from_raw(NOBODY)).expect("root");
+            let mut client = Client::connect(Path::new(&socket))?;
+            client.call::<Option<String>>(method, &[(key, value.into())], "group")
+        });
+        asked.join().expect("no panic")
+    };
+    assert_eq!(as_nobody("SetFront", "group", theirs.clone()).expect("its own").as_deref(), Some(theirs.as_str()));
+    assert_eq!(as_nobody("LaunchBegins", "id", "brisknobody".to_owned()).expect("its own"), Some(theirs));
+    // Of two users' apps with one app id, the own one is meant.
+    let (also_dir, also) = group_of("BriskRoot");
+    let Some(of_nobody_too) = App::with(&also_dir, Command::new("sleep").arg("600").uid(NOBODY)) else { return };
+    let by_id = |id: &str| as_nobody("SetFront", "id", id.to_owned());
+    assert_eq!(refusal(by_id("org.example.briskroot")).0, "NotAllowed");
+    of_nobody_too.begin();
+    daemon.status_when(|status| find(status, &also).is_some());
+    assert_eq!(by_id("org.example.briskroot").expect("its own").as_deref(), Some(also.as_str()));
+    assert_eq!(find(&daemon.status(), &roots).and_then(|app| app.activity.focused), Some(false));
+    for (method, key, value) in [("SetFront", "group", roots), ("LaunchBegins", "id", "briskroot".to_owned())] {
+        let (error, what) = refusal(as_nobody(method, key, value));
+        assert_eq!(error, "NotAllowed", "{what}");
+        assert!(what.contains("of another user"), "{what}");
+    }
+}
+
+#[test]
+fn the_program_of_the_daemon_is_its_keeper() {
+    requires!(Groups);
+    let (group, name) = group_of("briskkeeper");
+    let Some(app) = App::new(&group) else { return };
+    app.begin();
+    let dir = tempfile::tempdir().expect("a directory");
+    let keeper = Keeper::new([env!("CARGO_BIN_EXE_briskd").into()]);
+    let actuator = Actuator::new(&Paths::with_run_dir(dir.path()), "briskd", false).expect("a journal");
+    let mut actuator = actuator.guarded_by(keeper);
+    let facts = AppFacts { group: name.clone(), of_user: true, role: Role::App, ..AppFacts::default() };
+    let listed = classify(&facts);
+    let frozen = actuator.perform(&Once::Freeze { group: name }, &Sensed { app: Some(&listed), killers: &[] }, 0);
+    assert_eq!(frozen, Outcome::Done);
+    let pid = actuator.keeper().and_then(Keeper::pid).expect("it runs");
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+    assert!(status.starts_with("Name:\tbriskd-keeper\n"), "{status}");
+    let kib = |key: &str| -> u64 {
+        let line = status.lines().find_map(|line| line.strip_prefix(key)).expect("a line");
+        line.trim().trim_end_matches(" kB").parse().expect("a number")
+    };
+    // Of its own; what it maps of the program is in memory for the daemon anyway.
+    assert!(kib("RssAnon:") < 1024, "{status}");
+    eprintln!("the keeper has {} KiB resident, {} KiB of its own", kib("VmRSS:"), kib("RssAnon:"));
+}
+
+#[test]
+fn a_keeper_without_a_daemon_says_what_it_is() {
+    let output = Command::new(env!("CARGO_BIN_EXE_briskd")).arg0("briskd-keeper").output().expect("it runs");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("briskd starts this program"), "{output:?}");
+}
+
+#[test]
+fn a_kill_by_the_kernel_for_want_of_memory_is_seen() {
+    requires!(Groups, MemoryController);
+    let cgroups = brisk_sense::Sense::default().cgroups().expect("Linux");
+    let Some(memory) = cgroups.v1_with("memory").map(|hierarchy| hierarchy.mount_point.clone()) else {
+        let why = "version 1 of the controller is not mounted";
+        return brisk_requires::skip(brisk_requires::Capability::MemoryController, why);
+    };
+    let daemon = Briskd::start(place(&[], NO_ENGINE), &[]);
+    let (dir, name) = group_of("briskoom");
+    // The same group in the hierarchy of the controller, with little memory and no swap.
+    let limited = memory.join(&name);
+    std::fs::create_dir(&limited).expect("root makes groups");
+    for (file, value) in [("memory.limit_in_bytes", "16M"), ("memory.swappiness", "0")] {
+        std::fs::write(limited.join(file), value).expect("written");
+    }
+    let mut grows = Command::new("sh");
+    grows.args(["-c", "read line; exec tail /dev/zero"]);
+    if let Some(mut app) = App::with(&dir, &mut grows) {
+        app.begin();
+        let pid = std::fs::read_to_string(dir.join("cgroup.procs")).expect("a group");
+        std::fs::write(limited.join("cgroup.procs"), pid.trim()).expect("moved");
+        // The kills so far are counted when the app is observed.
+        daemon.status_when(|status| find(status, &name).is_some_and(|app| app.activity.oom_score_adj.is_some()));
+        app.go();
+        daemon.line(&format!("the kernel ended a process of {name}"));
+        daemon.line(&format!("{name} ended"));
+    }
+    brisk_requires::until("the end of the group", || std::fs::remove_dir(&limited).is_ok());
+}

@@ -1,0 +1,102 @@
+//! Launch prefetch: what a launch will use of files is read ahead of it, in the order of the device, while the app
+//! computes.
+//!
+//! A cold launch reads its files by page faults: small reads, one after the other, as the app comes upon them, and
+//! read-ahead around each brings in as much again that is not used. The reads of a launch are nearly the same each
+//! time. So they are learned, and asked for as soon as the launch begins, deep and in long requests. (FAST, Joo et al.,
+//! FAST '11; Paralfetch; the same for each app by its own files.)
+//!
+//! - [`learned`], [`history`]: which pages the launches of an app use. The first launch is *exact*: read-ahead of the
+//!   kernel is off (a level, `queue/DEVICE/read_ahead_kb`), so that what is mapped is what was used.
+//! - [`plan`]: what is read, in which order, and how much of it at once.
+//! - [`proof`]: whether it pays; an app for which it does not is left alone.
+//! - `launches`: launches that go on, from event to request; `survey`: what is known, for people.
+//!
+//! Pure: what is observed comes in, a decision goes out. What a launch used is read by the caller for the groups that
+//! `Needs::launch_files` names, and told by `LaunchUsed`.
+//!
+//! Reading ahead ends when the launch has ended, the app has gone, memory is short (available below a twentieth, or
+//! tasks stalled on it), or the app *diverges*: it has itself read more from the device than the whole plan.
+//!
+//! Properties, each with a test of the same name:
+//! - `the_same_inputs_give_the_same_decision`;
+//! - `an_unknown_app_is_learned_exactly_and_its_next_launch_is_read_ahead`;
+//! - `an_app_for_which_it_does_not_pay_is_left_alone`;
+//! - `what_is_read_ahead_ends_with_the_launch`; `reading_ahead_ends_when_memory_is_short_or_the_app_diverges`;
+//! - `windows_follow_each_other`; `nothing_of_a_launch_lasts`.
+
+mod config;
+pub mod history;
+mod launches;
+pub mod learned;
+pub mod plan;
+pub mod proof;
+mod survey;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::kit::Engine;
+use brisk_core::decision::{Decision, Observed, Uses};
+use brisk_core::survey::{Shown, Topic};
+use serde::{Deserialize, Serialize};
+
+pub use config::{Config, Flash, Mode};
+pub use launches::Launch;
+use learned::Learned;
+
+/// Name of this engine in configurations and records.
+pub const NAME: &str = "prefetch";
+
+/// State between two calls.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct State {
+    /// What is worth keeping over restarts.
+    pub learned: Learned,
+    /// Launches that go on, or whose files are to be read, by group.
+    pub launches: BTreeMap<String, Launch>,
+    /// Groups of which the files that the launch used are to be read before the next call.
+    pub reads: BTreeSet<String>,
+}
+
+#[derive(Debug)]
+pub struct Prefetch;
+
+impl Engine for Prefetch {
+    const NAME: &'static str = NAME;
+    type Config = Config;
+    type State = State;
+    type Learned = Learned;
+    type Measured = ();
+
+    fn decide(config: &Config, state: State, observed: &Observed<'_>) -> Decision<State> {
+        launches::decide(config, state, observed)
+    }
+
+    fn uses(config: &Config) -> Uses {
+        Uses { memory: true, worker: true, private: config.private.clone(), ..Uses::default() }
+    }
+
+    fn begin(_config: &Config, learned: Learned) -> State {
+        State { learned, ..State::default() }
+    }
+
+    fn learned(state: &mut State) -> Option<&mut Learned> {
+        Some(&mut state.learned)
+    }
+
+    fn forgotten(state: &mut State, app: Option<&str>) {
+        state.launches.retain(|_, launch| app.is_some_and(|app| launch.id != app));
+    }
+
+    fn show(config: &Config, state: &State, topic: Topic<'_>) -> Option<Shown> {
+        match topic {
+            Topic::Launches => Some(Shown::Launches(survey::launches(config, &state.learned))),
+            Topic::Totals => Some(Shown::Prefetched(survey::totals(&state.learned))),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

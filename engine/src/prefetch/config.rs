@@ -1,0 +1,134 @@
+//! Configuration of this engine.
+
+pub use crate::kit::Mode;
+use crate::kit::{Invalid, Section, check};
+use serde::{Deserialize, Serialize};
+
+/// Speeds of the device that has the apps, as `brisk tune` measures them.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Flash {
+    /// Latency of a random read of 4 KiB.
+    pub random_read_us: f64,
+    /// Bandwidth of sequential reads.
+    pub read_mib_per_s: f64,
+}
+
+impl Default for Flash {
+    /// A Galaxy S5 (the preset `galaxy-s5-emmc`).
+    fn default() -> Self {
+        Self { random_read_us: 187.0, read_mib_per_s: 236.0 }
+    }
+}
+
+/// Configuration of the engine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Adaptive: by what launches use, in the order of the device, within limits, and only for apps that gain by it.
+    /// Paper: as FAST (Joo et al., "FAST: Quick Application Launch on Solid-State Drives", FAST '11): all that the last
+    /// launch had in memory, by one thread, for each launch.
+    pub mode: Mode,
+    /// Adaptive: whether the read-ahead of the kernel is off during the first launch of an app, so that exactly the
+    /// pages that the app asks for are learned. That launch takes longer.
+    pub learn_exactly: bool,
+    /// Adaptive: a page is read ahead when a launch uses it with this chance.
+    pub use_min_percent: f64,
+    /// Adaptive: number of threads that ask the device.
+    pub streams: u8,
+    /// I/O class and level of these threads, as ionice(1) takes them.
+    pub priority: String,
+    /// Adaptive: what is read ahead of one launch takes at most this share of the memory that is available.
+    pub memory_max_percent: f64,
+    /// Adaptive: so much is read ahead before the engine checks whether the launch still goes on as expected.
+    pub window_mib: u64,
+    /// Adaptive: of an app that gains, one of so many launches goes without, for comparison; until that is known, every
+    /// second one. 0: none, so that nothing is known of the gain.
+    pub prove_every: u32,
+    /// Adaptive: an app for which the gain is certainly less than this is left alone.
+    pub gain_min_percent: f64,
+    /// Adaptive: for so many days, or until its package changes.
+    pub leave_alone_days: u32,
+    /// Directories whose files are not learned, with all below them.
+    pub private: Vec<String>,
+    /// Speeds of the device.
+    pub flash: Flash,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let private =
+            ["/home", "/root", "/tmp", "/var/tmp", "/run", "/media", "/mnt", "/sdcard", "/storage", "/data/media"];
+        Self {
+            mode: Mode::Adaptive,
+            learn_exactly: true,
+            use_min_percent: 50.0,
+            streams: 4,
+            priority: "best-effort 5".to_owned(),
+            memory_max_percent: 25.0,
+            window_mib: 64,
+            prove_every: 10,
+            gain_min_percent: 2.0,
+            leave_alone_days: 30,
+            private: private.map(str::to_owned).to_vec(),
+            flash: Flash::default(),
+        }
+    }
+}
+
+impl Section for Config {
+    fn check(&self) -> Result<(), Invalid> {
+        check::shares(&[
+            ("use_min_percent", self.use_min_percent),
+            ("memory_max_percent", self.memory_max_percent),
+            ("gain_min_percent", self.gain_min_percent),
+        ])?;
+        check::ranges(&[
+            ("streams", u64::from(self.streams), 1, 16),
+            ("window_mib", self.window_mib, 1, 1 << 20),
+            ("leave_alone_days", u64::from(self.leave_alone_days), 1, 3_650),
+        ])?;
+        if self.prove_every != 0 {
+            check::ranges(&[("prove_every", self.prove_every, 2, 1_000)])?;
+        }
+        check::speeds(&[
+            ("flash.random_read_us", self.flash.random_read_us),
+            ("flash.read_mib_per_s", self.flash.read_mib_per_s),
+        ])?;
+        self.private.iter().try_for_each(|dir| {
+            Invalid::unless(dir.starts_with('/'), "private", dir, "directories from the root, such as /home")
+        })?;
+        let classes = "realtime or best-effort with a level from 0 to 7, or idle";
+        Invalid::unless(is_priority(&self.priority), "priority", &self.priority, classes)
+    }
+}
+
+/// Whether a text is an I/O class and level.
+fn is_priority(text: &str) -> bool {
+    let words: Vec<&str> = text.split_ascii_whitespace().collect();
+    match words.as_slice() {
+        ["realtime" | "best-effort", level] => matches!(level.parse::<u8>(), Ok(0..=7)),
+        ["idle"] => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_can_be_used_and_other_values_are_checked() {
+        check::assert_defaults_hold::<Config>();
+        let complaint = check::complaint::<Config>;
+        assert!(complaint("use_min_percent = 101").starts_with("use_min_percent = 101: write a number from 0 to 100"));
+        assert_eq!(complaint("streams = 0"), "streams = 0: write a number from 1 to 16");
+        assert_eq!(Config { prove_every: 0, ..Config::default() }.check(), Ok(()));
+        assert_eq!(complaint("prove_every = 1"), "prove_every = 1: write a number from 2 to 1000");
+        assert!(complaint("flash = { read_mib_per_s = nan }").contains("flash.read_mib_per_s"));
+        assert!(complaint("private = [\"home\"]").starts_with("private = home"));
+        for bad in ["", "best-effort", "best-effort 8", "realtime x", "idle 1"] {
+            assert!(complaint(&format!("priority = \"{bad}\"")).starts_with("priority = "), "{bad}");
+        }
+    }
+}

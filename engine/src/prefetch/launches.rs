@@ -1,0 +1,384 @@
+//! Launches that go on, from event to request.
+//!
+//! ```text
+//! LaunchBegan ─> course: exact | ahead | without | left alone ─> Prefetch, window by window; or read_ahead_kb = 0
+//! LaunchEnded ─> wait for storage into the comparison; the files that it used are asked for
+//! LaunchUsed  ─> learned, and what was read ahead is counted against it
+//! ```
+
+use std::collections::VecDeque;
+
+use brisk_core::action::Once;
+use brisk_core::app::Role;
+use brisk_core::decision::{Decision, Needs, Objective, Observed, Request};
+use brisk_core::event::{Event, EventKind};
+use brisk_core::knob::{Knob, QueueSetting};
+use brisk_core::launch::{LaunchFiles, Piece, PrefetchFile};
+use brisk_core::outcome::Outcome;
+use brisk_core::pages::PageRange;
+use brisk_core::reason::Reason;
+use brisk_core::snapshot::Snapshot;
+use serde::{Deserialize, Serialize};
+
+use crate::prefetch::State;
+use crate::prefetch::config::{Config, Mode};
+use crate::prefetch::history::LAUNCHES_MAX;
+use crate::prefetch::learned::{How, used_bytes};
+use crate::prefetch::plan;
+
+/// A launch that is read ahead is checked so often.
+const LOOK_NS: u64 = 250_000_000;
+/// A launch of which no end is heard for this time is given up.
+const LOST_NS: u64 = 120_000_000_000;
+/// Size of a page, until a launch tells another.
+const PAGE_BYTES: u64 = 4096;
+/// Memory is short when less than this part of it is available, or tasks stalled on it for this share of the time.
+const SHORT_PART: u64 = 20;
+const STALL_PERCENT: f64 = 10.0;
+/// A launch counts for the comparison when it had to read at least this part of what is planned for it.
+const COLD_PART: u64 = 4;
+/// Once its ranges are settled, one of so many launches of an app is learned, also of one that is left alone: its
+/// package may change.
+const LEARN_EVERY: u64 = 8;
+
+/// How a launch is treated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Course {
+    /// Its pages are learned, with read-ahead off.
+    Exact,
+    Ahead,
+    /// It goes without, for comparison.
+    Without,
+    /// It goes without, since nothing is known of it, or reading ahead does not pay.
+    Alone,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Launch {
+    pub id: String,
+    pub began_ns: u64,
+    pub course: Course,
+    /// Whether what it uses will be learned, and whether pages that are not known come in by that.
+    pub learns: bool,
+    /// Whether pages that are not known come in.
+    pub adds: bool,
+    pub ended_ns: Option<u64>,
+    /// Sum of what is planned for it.
+    pub planned_bytes: u64,
+    /// What is planned, by path.
+    pub pages: Vec<(String, Vec<PageRange>)>,
+    pub files: Vec<PrefetchFile>,
+    pub streams: u8,
+    /// Windows that were not requested yet.
+    pub waiting: VecDeque<Vec<Piece>>,
+    /// Whether a window is being read.
+    pub is_under_way: bool,
+    /// Whether reading ahead was ended.
+    pub is_stopped: bool,
+    /// What was asked for, and read by the device for it.
+    pub asked_bytes: u64,
+    /// What the device read for it.
+    pub read_bytes: u64,
+    /// Whether files were changed since they were learned.
+    pub has_changed: bool,
+    /// What the app itself read from the device.
+    pub own_bytes: Option<u64>,
+}
+
+pub(crate) fn decide(config: &Config, mut next: State, observed: &Observed<'_>) -> Decision<State> {
+    let mut requests = Vec::new();
+    let mut notes = Vec::new();
+    for event in observed.events {
+        take(config, &mut next, observed, event, &mut requests, &mut notes);
+    }
+    let now_ns = observed.now.at_ns;
+    next.launches.retain(|_, launch| now_ns.saturating_sub(launch.began_ns) < LOST_NS);
+    let stop = shortage(observed);
+    for (group, launch) in &mut next.launches {
+        go_on_reading(config, group, launch, observed.now, stop.as_ref(), &mut requests);
+    }
+    requests.extend(read_ahead_off(config, &next, observed));
+    let is_busy = next.launches.values().any(|launch| launch.ended_ns.is_none() && launch.reads_on());
+    let next_look_ns = is_busy.then(|| now_ns.saturating_add(LOOK_NS));
+    let learned = next.launches.iter().filter(|(_, launch)| launch.learns).map(|(group, _)| group.clone());
+    let needs = Needs { opens: learned.collect(), launch_files: next.reads.clone(), ..Needs::default() };
+    Decision { state: next, requests, notes, next_look_ns, needs }
+}
+
+fn take(
+    config: &Config,
+    next: &mut State,
+    observed: &Observed<'_>,
+    event: &Event,
+    requests: &mut Vec<Request>,
+    notes: &mut Vec<Reason>,
+) {
+    match &event.kind {
+        EventKind::LaunchBegan { group } => begin(config, next, observed, group, event.at_ns),
+        EventKind::LaunchEnded { group } => {
+            if let Some(launch) = next.launches.get_mut(group) {
+                requests.extend(launch.stop(group, Reason::rule("launch_ended")));
+                notes.extend(end(config, next, observed.now, group));
+            }
+        }
+        EventKind::LaunchUsed { group, files } => {
+            next.reads.remove(group);
+            if let Some(launch) = next.launches.remove(group) {
+                notes.extend(learn(config, next, &launch, files));
+            }
+        }
+        EventKind::AppGone { group } => {
+            next.reads.remove(group);
+            if let Some(mut launch) = next.launches.remove(group) {
+                requests.extend(launch.stop(group, Reason::rule("app_ended")));
+            }
+        }
+        EventKind::Performed { once: Once::Prefetch { group, .. }, outcome } => {
+            if let Some(launch) = next.launches.get_mut(group) {
+                launch.performed(outcome);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn begin(config: &Config, next: &mut State, observed: &Observed<'_>, group: &str, at_ns: u64) {
+    let Some(app) = observed.apps.iter().find(|app| app.group == group && app.activity.role == Role::App) else {
+        return;
+    };
+    let now = observed.now;
+    // Not predictable from the app, the same in a replay.
+    let drawn = at_ns ^ now.wall_unix_ms.rotate_left(32);
+    let (known, seed) = next.learned.launched(&app.id, drawn);
+    let is_due = known.learned < u64::from(LAUNCHES_MAX) || known.launches % LEARN_EVERY == 0;
+    let is_adaptive = config.mode == Mode::Adaptive;
+    let is_left_alone = is_adaptive && known.proof.is_left_alone(config.leave_alone_days, now.wall_unix_ms);
+    let course = if is_left_alone {
+        Course::Alone
+    } else if !known.exact && can_be_exact(config, observed) {
+        Course::Exact
+    } else if known.files.is_empty() {
+        Course::Alone
+    } else if is_adaptive && config.prove_every > 0 && known.proof.next_goes_without(seed, config.prove_every) {
+        Course::Without
+    } else {
+        Course::Ahead
+    };
+    let learns = is_due || course == Course::Exact;
+    // Where read-ahead cannot be switched off, what is mapped has to do.
+    let adds = course == Course::Exact || !can_be_exact(config, observed);
+    let mut launch = Launch::new(app.id.clone(), at_ns, course, learns, adds);
+    if let Some(known) = next.learned.app(&app.id).filter(|_| matches!(course, Course::Ahead | Course::Without)) {
+        let available_bytes = now.memory.available_bytes.unwrap_or(now.memory.free_bytes);
+        launch.plan(plan::plan(config, &next.learned, known, PAGE_BYTES, available_bytes));
+    }
+    next.launches.insert(group.to_owned(), launch);
+}
+
+/// Whether read-ahead can be switched off for a launch.
+fn can_be_exact(config: &Config, observed: &Observed<'_>) -> bool {
+    config.mode == Mode::Adaptive && config.learn_exactly && devices(observed).next().is_some()
+}
+
+/// Devices whose read-ahead can be switched off.
+fn devices<'a>(observed: &Observed<'a>) -> impl Iterator<Item = &'a str> {
+    let reads_ahead = |text: &str| text.parse::<u64>().is_ok_and(|kib| kib > 0);
+    let of = move |device: &&'a brisk_core::device::Device| {
+        device.original(&QueueSetting::ReadAheadKb).is_some_and(reads_ahead)
+    };
+    observed.devices.iter().filter(of).map(|device| device.name.as_str())
+}
+
+/// The levels of launches that are learned exactly.
+fn read_ahead_off(config: &Config, next: &State, observed: &Observed<'_>) -> Vec<Request> {
+    let learning = next.launches.values().find(|launch| launch.course == Course::Exact && launch.ended_ns.is_none());
+    let Some(launch) = learning.filter(|_| can_be_exact(config, observed)) else { return Vec::new() };
+    let reason = || Reason::rule("learn_which_pages_a_launch_uses").word("app", launch.id.as_str());
+    let off =
+        |device: &str| Request::set(Knob::queue(device, QueueSetting::ReadAheadKb), "0", Objective::Delay, reason());
+    devices(observed).map(off).collect()
+}
+
+/// The launch ended: its wait counts, and what it used is asked for.
+fn end(config: &Config, next: &mut State, now: &Snapshot, group: &str) -> Option<Reason> {
+    let launch = next.launches.get_mut(group)?;
+    launch.ended_ns = Some(now.at_ns);
+    let totals = now.apps.iter().find(|app| app.name == group);
+    let own_bytes = totals.and_then(|app| app.read_bytes);
+    // Without pressure by group, the length of the launch has to do.
+    let length_us = now.at_ns.saturating_sub(launch.began_ns) / 1_000;
+    let waited_us = totals.and_then(|app| app.io_pressure).map_or(length_us, |pressure| pressure.some_us);
+    launch.own_bytes = own_bytes;
+    let counts = matches!(launch.course, Course::Ahead | Course::Without)
+        && launch.read_at_least(launch.planned_bytes / COLD_PART) != Some(false)
+        && !launch.has_changed;
+    let (id, goes_without, is_read) =
+        (launch.id.clone(), launch.course == Course::Without, launch.learns || launch.has_changed);
+    let mut note = None;
+    if let Some(app) = next.learned.known_mut(&id).filter(|_| counts) {
+        let before = app.proof.verdict;
+        app.proof.add(goes_without, waited_us);
+        app.proof.judge(config.gain_min_percent, now.wall_unix_ms);
+        let ratio = app.proof.ratio().filter(|_| app.proof.verdict != before);
+        note = ratio.map(|ratio| {
+            let rule = match app.proof.verdict {
+                crate::prefetch::proof::Verdict::LeftAlone { .. } => "reading_ahead_does_not_pay",
+                crate::prefetch::proof::Verdict::Gains => "reading_ahead_pays",
+                crate::prefetch::proof::Verdict::Unknown => "gain_is_not_certain_any_more",
+            };
+            let reason = Reason::rule(rule).word("app", id.as_str()).number("wait_ratio", ratio.ratio);
+            reason.number("low", ratio.low).number("high", ratio.high)
+        });
+    }
+    if is_read {
+        next.reads.insert(group.to_owned());
+    } else {
+        next.launches.remove(group);
+    }
+    note
+}
+
+/// Learns what a launch used.
+fn learn(config: &Config, next: &mut State, launch: &Launch, used: &LaunchFiles) -> Option<Reason> {
+    if used.files.is_empty() {
+        // It had ended, or cannot be read.
+        return None;
+    }
+    let pages: u64 = used.files.iter().flat_map(|file| &file.used).map(|range| range.pages).sum();
+    let cold = launch.read_at_least(pages.saturating_mul(used.page_bytes) / 2);
+    let has_changed = next.learned.learn(config, &launch.id, used, How { exact: launch.adds, cold });
+    let app = next.learned.known_mut(&launch.id)?;
+    if launch.asked_bytes > 0 {
+        let used_bytes = used_bytes(&launch.pages, used).min(launch.asked_bytes);
+        app.tally.launches = app.tally.launches.saturating_add(1);
+        app.tally.asked_bytes = app.tally.asked_bytes.saturating_add(launch.asked_bytes);
+        app.tally.read_bytes = app.tally.read_bytes.saturating_add(launch.read_bytes);
+        app.tally.used_bytes = app.tally.used_bytes.saturating_add(used_bytes);
+    }
+    has_changed.then(|| Reason::rule("package_changed").word("app", launch.id.as_str()))
+}
+
+/// Why all reading ahead is to end now.
+fn shortage(observed: &Observed<'_>) -> Option<Reason> {
+    let memory = &observed.now.memory;
+    if let Some(available_bytes) = memory.available_bytes.filter(|bytes| *bytes < memory.total_bytes / SHORT_PART) {
+        return Some(Reason::rule("memory_is_short").number("available_mib", (available_bytes >> 20) as f64));
+    }
+    let interval = observed.previous.and_then(|previous| observed.now.since(previous))?;
+    let stalled = interval.pressure.memory?.some_percent;
+    (stalled > STALL_PERCENT).then(|| Reason::rule("memory_is_short").number("stall_percent", stalled))
+}
+
+/// Requests the next window, or the end.
+fn go_on_reading(
+    config: &Config,
+    group: &str,
+    launch: &mut Launch,
+    now: &Snapshot,
+    shortage: Option<&Reason>,
+    requests: &mut Vec<Request>,
+) {
+    if launch.ended_ns.is_some() || !launch.reads_on() {
+        return;
+    }
+    let own_bytes = now.apps.iter().find(|app| app.name == group).and_then(|app| app.read_bytes).unwrap_or(0);
+    let diverges = (own_bytes > launch.planned_bytes && launch.asked_bytes > 0).then(|| {
+        let mib = |bytes: u64| (bytes >> 20) as f64;
+        Reason::rule("launch_diverges")
+            .number("read_mib", mib(own_bytes))
+            .number("planned_mib", mib(launch.planned_bytes))
+    });
+    let limits = config.mode == Mode::Adaptive;
+    if let Some(reason) = diverges.or_else(|| shortage.cloned()).filter(|_| limits) {
+        requests.extend(launch.stop(group, reason));
+        return;
+    }
+    if launch.is_under_way {
+        return;
+    }
+    let Some(pieces) = launch.waiting.pop_front() else { return };
+    let size_bytes: u64 = pieces.iter().map(|piece| piece.size_bytes).sum();
+    launch.is_under_way = true;
+    launch.asked_bytes += size_bytes;
+    let reason = Reason::rule("launch_uses_these_pages")
+        .word("app", launch.id.as_str())
+        .number("kib", (size_bytes >> 10) as f64)
+        .number("waiting_windows", launch.waiting.len() as f64);
+    let once = Once::Prefetch {
+        group: group.to_owned(),
+        streams: launch.streams,
+        priority: config.priority.clone(),
+        files: launch.files.clone(),
+        pieces,
+    };
+    requests.push(Request::once(once, Objective::Delay, reason));
+}
+
+impl Launch {
+    fn new(id: String, began_ns: u64, course: Course, learns: bool, adds: bool) -> Self {
+        Self {
+            id,
+            began_ns,
+            course,
+            learns,
+            adds,
+            ended_ns: None,
+            planned_bytes: 0,
+            pages: Vec::new(),
+            files: Vec::new(),
+            streams: 1,
+            waiting: VecDeque::new(),
+            is_under_way: false,
+            is_stopped: false,
+            asked_bytes: 0,
+            read_bytes: 0,
+            has_changed: false,
+            own_bytes: None,
+        }
+    }
+
+    /// Takes in what is planned; a launch that goes without has the size alone.
+    fn plan(&mut self, plan: plan::Plan) {
+        self.planned_bytes = plan.size_bytes;
+        if self.course == Course::Ahead {
+            self.pages = plan.files.iter().map(|file| file.file.path.clone()).zip(plan.pages).collect();
+            (self.files, self.streams, self.waiting) = (plan.files, plan.streams, plan.windows.into());
+        }
+    }
+
+    /// Whether something is being read, or waits for that.
+    fn reads_on(&self) -> bool {
+        !self.is_stopped && (self.is_under_way || !self.waiting.is_empty())
+    }
+
+    /// Ends reading ahead; the request where something is being read.
+    fn stop(&mut self, group: &str, reason: Reason) -> Option<Request> {
+        let is_needed = self.is_under_way && !self.is_stopped;
+        self.is_stopped = true;
+        self.waiting.clear();
+        let end = || Request::once(Once::EndPrefetch { group: group.to_owned() }, Objective::Delay, reason);
+        is_needed.then(end)
+    }
+
+    fn performed(&mut self, outcome: &Outcome) {
+        self.is_under_way = false;
+        match outcome {
+            Outcome::Begun => self.is_under_way = true,
+            Outcome::Prefetched { read_bytes, changed_files, complete } => {
+                self.read_bytes = self.read_bytes.saturating_add(*read_bytes);
+                self.has_changed |= *changed_files > 0;
+                if !complete {
+                    (self.is_stopped, self.waiting) = (true, VecDeque::new());
+                }
+            }
+            // Refused, dropped, or no files: nothing was read, so that nothing is counted.
+            _ => (self.is_stopped, self.waiting, self.asked_bytes) = (true, VecDeque::new(), 0),
+        }
+    }
+
+    /// Whether so much was read from the device, by the app or ahead of it; `None` where that is not counted.
+    fn read_at_least(&self, bytes: u64) -> Option<bool> {
+        self.own_bytes.map(|own_bytes| own_bytes.saturating_add(self.read_bytes) >= bytes.max(1))
+    }
+}

@@ -1,0 +1,15 @@
+//! Builds the C parts of the laboratory: each in the folder it belongs to.
+
+#[path = "src/cures/build.rs"]
+mod cures;
+#[path = "src/flash/build.rs"]
+mod flash;
+#[path = "src/phone/build.rs"]
+mod phone;
+
+fn main() {
+    cures::build();
+    flash::build();
+    phone::build();
+    println!("cargo:rerun-if-changed=build.rs");
+}

@@ -1,0 +1,114 @@
+//! `brisk-lab`: the laboratory of brisk. `brisk` hands its subcommands over to this program; each has its file.
+
+#[cfg(test)]
+#[path = "../../cli/src/command_line.rs"]
+mod command_line;
+#[cfg(test)]
+#[path = "../../cli/src/documents.rs"]
+mod documents;
+
+pub(crate) mod device;
+mod front_watch;
+
+use std::process::ExitCode;
+
+use anyhow::bail;
+use brisk_command::terminal::step;
+use brisk_command::{VERSION, completion, defaults, exit_code, man};
+use clap::{CommandFactory as _, Parser, Subcommand};
+
+use crate::study::{
+    candidates, heap_study, kernel, latency, launch, memory_study, predict, profile, prove, suite, swap,
+};
+
+/// The laboratory of brisk: launches, latency, emulated devices and phones, suites, proof, kernel lab
+#[derive(Debug, Parser)]
+#[command(name = "brisk-lab", bin_name = "brisk", version, long_version = brisk_command::build::LONG_VERSION, propagate_version = true, arg_required_else_help = true)]
+struct Cli {
+    /// Version of the `brisk` that hands over
+    #[arg(long, hide = true, value_name = "VERSION")]
+    called_by: Option<String>,
+    #[command(flatten)]
+    terminal: brisk_command::terminal::Options,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Launch an app and measure it from outside: window, settled screen, time by cause
+    Launch(launch::arguments::Args),
+    /// Measure how long an app takes to respond to keys, clicks and scrolling
+    Latency(latency::arguments::Args),
+    /// Measure real apps on an emulated phone, and what faster storage could gain
+    Suite(suite::arguments::Args),
+    /// Score predictors of the next app on a usage trace of your own
+    Predict(predict::arguments::Args),
+    /// Prove what brisk changes: the same launches with the daemon and without
+    Prove(prove::arguments::Args),
+    /// Make, list, change and remove emulated flash devices and phones
+    Lab(device::arguments::Args),
+    /// Compare I/O schedulers on emulated flash in virtual time: figures repeat anywhere
+    Kernel(kernel::arguments::Args),
+    /// Tell the daemon which app has the active window of a display
+    FrontWatch(front_watch::arguments::Args),
+    /// Record, show and replay traces of swapping
+    Swap(swap::arguments::Args),
+    /// Studies of apps and their memory
+    #[command(subcommand)]
+    Study(Study),
+    /// Measure in a virtual machine what settings cost in energy and delay (brisk profile --virtual)
+    #[command(hide = true)]
+    Profile(brisk_command::profile::Args),
+    /// Write the man pages of these commands into a directory
+    #[command(hide = true)]
+    Man(brisk_command::man::Args),
+}
+
+#[derive(Debug, Subcommand)]
+enum Study {
+    /// What apps take of a phone's memory, and with how little they start (root; emulated phone)
+    Memory(Box<memory_study::arguments::Args>),
+    /// How well the memory needs of apps are predicted, and what thresholds cover
+    Heap(heap_study::arguments::Args),
+}
+
+/// The whole command line.
+fn command() -> clap::Command {
+    Cli::command()
+}
+
+/// Runs the program.
+pub fn main() -> ExitCode {
+    completion::answer(command, candidates::sources);
+    exit_code(run())
+}
+
+fn run() -> anyhow::Result<ExitCode> {
+    let (cli, defaults): (Cli, _) = defaults::parse(command())?;
+    if let Some(caller) = cli.called_by.filter(|caller| caller != VERSION) {
+        bail!(
+            "this brisk has version {caller}, and its brisk-lab {VERSION}: install the same version of both packages"
+        );
+    }
+    cli.terminal.apply()?;
+    brisk_command::build::name_in_results();
+    defaults.iter().for_each(|file| step(&format!("defaults: {}", file.display())));
+    match cli.command {
+        Command::Launch(args) => launch::run(&args),
+        Command::Latency(args) => latency::run(&args),
+        Command::Suite(args) => suite::run(&args),
+        Command::Predict(args) => predict::run(&args),
+        Command::Prove(args) => prove::run(&args),
+        Command::Lab(args) => device::run(&args),
+        Command::Kernel(args) => kernel::run(&args),
+        Command::FrontWatch(args) => front_watch::run(&args),
+        Command::Swap(args) => swap::run(&args),
+        Command::Profile(args) => profile::run(&args),
+        Command::Study(Study::Memory(args)) => memory_study::run(&args),
+        Command::Study(Study::Heap(args)) => heap_study::run(&args),
+        Command::Man(args) => {
+            man::write_all(&args.dir, command().display_name("brisk"), true).map(|()| ExitCode::SUCCESS)
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Launches of several setups in turns, including the learning launches and the summaries.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use crate::screen::Screen;
+use brisk_report::results::{LaunchComparison, LaunchRun, LaunchSet, Temperature, Warning};
+
+use crate::launch::app::App;
+use crate::launch::error::Result;
+use crate::launch::launcher::{Launched, Launcher, Start};
+use crate::launch::series::{Step, compare, plan, summarise};
+use crate::launch::storage_use::ReadStep;
+
+/// One of the compared setups.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    pub label: String,
+    pub app: App,
+}
+
+/// Scope of a series.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Setups; the first is the baseline.
+    pub setups: Vec<Setup>,
+    /// Cold before warm.
+    pub temperatures: Vec<Temperature>,
+    /// Launches of each setup at each temperature.
+    pub rounds: usize,
+}
+
+#[derive(Debug, Clone)]
+pub struct Series {
+    /// One for each setup and temperature.
+    pub sets: Vec<LaunchSet>,
+    /// Each setup against the first, or warm against cold for a single setup.
+    pub comparisons: Vec<LaunchComparison>,
+    /// Reads of the first cold launch, in order.
+    pub reads: Vec<ReadStep>,
+    /// Warnings, one of each kind.
+    pub warnings: Vec<Warning>,
+    /// Output of the last launch that ended by itself.
+    pub printed: String,
+}
+
+/// Hooks around the launches of a series; by default they do nothing.
+pub trait Surroundings {
+    /// Called before each counted launch, to set up its conditions, such as a background load.
+    ///
+    /// # Errors
+    /// When the conditions cannot be set up; the series then ends.
+    fn before(&mut self, _step: Step) -> Result<()> {
+        Ok(())
+    }
+
+    /// Called after it.
+    ///
+    /// # Errors
+    /// As for [`Surroundings::before`].
+    fn after(&mut self, _step: Step) -> Result<()> {
+        Ok(())
+    }
+
+    /// Busy time of the storage so far in ns, from its own counters; called right before and after each launch.
+    fn busy_ns(&mut self) -> Option<u64> {
+        None
+    }
+
+    /// Progress in launches, including the learning ones.
+    fn progress(&mut self, _done: usize, _all: usize, _doing: &str) {}
+}
+
+impl Launcher<'_> {
+    /// Runs `plan`. Each setup is launched once before counting, to learn its files and to fill its caches.
+    ///
+    /// # Errors
+    /// When an app cannot be started, the display is lost before a launch, or the conditions cannot be set up.
+    pub fn run(
+        &self,
+        plan_: &Plan,
+        mut screen: Option<&mut dyn Screen>,
+        surroundings: &mut dyn Surroundings,
+    ) -> Result<Series> {
+        let steps = plan(plan_.setups.len(), &plan_.temperatures, plan_.rounds);
+        let all = steps.len() + plan_.setups.len();
+        let mut series = Series {
+            sets: Vec::new(),
+            comparisons: Vec::new(),
+            reads: Vec::new(),
+            warnings: Vec::new(),
+            printed: String::new(),
+        };
+        let mut files: Vec<BTreeSet<PathBuf>> = Vec::new();
+        for (done, setup) in plan_.setups.iter().enumerate() {
+            surroundings.progress(done, all, &format!("{}: learning its files", setup.label));
+            // The same app under other conditions uses the same files.
+            let known = plan_.setups[..done].iter().position(|earlier| earlier.app == setup.app);
+            if let Some(known) = known {
+                files.push(files[known].clone());
+                continue;
+            }
+            let (launched, used) = self.learn(&setup.app, reborrow(&mut screen))?;
+            files.push(used);
+            series.note(&launched);
+        }
+        let mut runs: Vec<(Step, LaunchRun)> = Vec::new();
+        for (done, step) in steps.into_iter().enumerate() {
+            let setup = &plan_.setups[step.setup];
+            let words = if step.temperature == Temperature::Cold { "cold" } else { "warm" };
+            surroundings.progress(plan_.setups.len() + done, all, &format!("{}: {words}", setup.label));
+            let start = match step.temperature {
+                Temperature::Cold => Start::Without(&files[step.setup]),
+                Temperature::Warm => Start::AsItIs,
+            };
+            surroundings.before(step)?;
+            let launched = self.launch_beside(&setup.app, reborrow(&mut screen), start, &mut || surroundings.busy_ns());
+            surroundings.after(step)?;
+            let launched = launched?;
+            // Files first read now belong to the app as well.
+            files[step.setup]
+                .extend(launched.reads.iter().map(|read| read.path.clone()).filter(|path| path.is_absolute()));
+            series.note(&launched);
+            if series.reads.is_empty() && step.temperature == Temperature::Cold {
+                series.reads = launched.reads;
+            }
+            runs.push((step, launched.run));
+        }
+        for (number, setup) in plan_.setups.iter().enumerate() {
+            for temperature in &plan_.temperatures {
+                let step = Step { setup: number, temperature: *temperature };
+                let of_set = runs.iter().filter(|(of, _)| *of == step).map(|(_, run)| run.clone()).collect();
+                series.sets.push(summarise(setup.label.clone(), *temperature, of_set));
+            }
+        }
+        series.comparisons = comparisons(&series.sets);
+        Ok(series)
+    }
+}
+
+/// Each set against the first of its temperature; for a single setup, warm against cold.
+fn comparisons(sets: &[LaunchSet]) -> Vec<LaunchComparison> {
+    let Some(first) = sets.first() else { return Vec::new() };
+    let others = sets.iter().filter(|set| set.label != first.label);
+    let mut found: Vec<LaunchComparison> = others
+        .filter_map(|set| {
+            let base = sets.iter().find(|base| base.label == first.label && base.temperature == set.temperature)?;
+            compare(set, base)
+        })
+        .collect();
+    if found.is_empty()
+        && let Some(warm) = sets.iter().find(|set| set.temperature == Temperature::Warm)
+        && first.temperature == Temperature::Cold
+    {
+        let named = |set: &LaunchSet, name: &str| LaunchSet { label: name.to_owned(), ..set.clone() };
+        found.extend(compare(&named(warm, "warm"), &named(first, "cold")));
+    }
+    found
+}
+
+impl Series {
+    fn note(&mut self, launched: &Launched) {
+        for warning in &launched.warnings {
+            if self.warnings.iter().all(|known| known.code != warning.code) {
+                self.warnings.push(warning.clone());
+            }
+        }
+        if !launched.output.trim().is_empty() {
+            self.printed.clone_from(&launched.output);
+        }
+    }
+}
+
+pub(crate) fn reborrow<'a>(screen: &'a mut Option<&mut dyn Screen>) -> Option<&'a mut dyn Screen> {
+    match screen {
+        Some(screen) => Some(&mut **screen),
+        None => None,
+    }
+}

@@ -1,0 +1,7 @@
+//! The program `brisk-lab`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    brisk_lab::command::main()
+}

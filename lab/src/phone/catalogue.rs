@@ -1,0 +1,154 @@
+//! The apps of the phone: packages, launch command and main window.
+//!
+//! The list is `apps.toml`, read at build time. A test checks what the other modules rely on: short unique names, a
+//! group and a window for each.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde::{Deserialize, Serialize};
+
+use crate::phone::error::{Error, Result};
+
+/// The file; part of the key of an image.
+pub(crate) const TEXT: &str = include_str!("apps.toml");
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Catalogue {
+    pub version: u32,
+    /// Packages of every image.
+    pub base: Vec<String>,
+    /// The apps, in the order of their groups.
+    pub apps: Vec<App>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct App {
+    pub name: String,
+    /// Its kind: `browser`, `office`, `reader`, ...
+    pub group: String,
+    pub packages: Vec<String>,
+    /// Command that runs once during the image build, as the phone's user, to create the document that the app opens.
+    #[serde(default)]
+    pub prepare: Vec<String>,
+    /// Program and arguments inside of the phone.
+    pub command: Vec<String>,
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    pub window: WindowMark,
+    /// The keys that close it, as in [`crate::screen::Input::Key`].
+    pub quit: String,
+    /// Approximate bytes that a cold launch reads, in MB.
+    pub reads_mb: u64,
+    /// Whether its screen changes all the time.
+    pub animates: bool,
+}
+
+/// Identifies the main window of an app.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WindowMark {
+    /// Class (X11: the second word of WM_CLASS).
+    pub class: String,
+    pub title: String,
+}
+
+impl WindowMark {
+    #[must_use]
+    pub fn matches(&self, class: &str, title: &str) -> bool {
+        class.eq_ignore_ascii_case(&self.class) && title.contains(&self.title)
+    }
+}
+
+impl Catalogue {
+    #[must_use]
+    pub fn builtin() -> &'static Self {
+        static BUILTIN: LazyLock<Catalogue> =
+            LazyLock::new(|| toml::from_str(TEXT).expect("apps.toml is part of the program, and a test reads it"));
+        &BUILTIN
+    }
+
+    /// Finds an app by name.
+    ///
+    /// # Errors
+    /// When there is no such app.
+    pub fn app(&self, name: &str) -> Result<&App> {
+        self.apps.iter().find(|app| app.name == name).ok_or_else(|| {
+            let near = |app: &&App| {
+                let (a, b) = (app.name.as_str(), name);
+                a.starts_with(b) || b.starts_with(a) || a.contains(b) || app.packages.iter().any(|package| package == b)
+            };
+            let similar = self.apps.iter().find(near).filter(|_| !name.is_empty()).map(|app| app.name.clone());
+            Error::NoSuchApp { name: name.to_owned(), similar }
+        })
+    }
+
+    /// The apps of these names, in the order of the catalogue; all when `names` is empty.
+    ///
+    /// # Errors
+    /// When there is no app of a name.
+    pub fn choose(&self, names: &[String]) -> Result<Vec<&App>> {
+        for name in names {
+            self.app(name)?;
+        }
+        Ok(self.apps.iter().filter(|app| names.is_empty() || names.contains(&app.name)).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|&name| name.to_owned()).collect()
+    }
+
+    #[test]
+    fn the_catalogue_has_all_groups() {
+        let catalogue = Catalogue::builtin();
+        assert!(catalogue.apps.len() >= 10);
+        let groups: BTreeSet<&str> = catalogue.apps.iter().map(|app| app.group.as_str()).collect();
+        for group in
+            ["browser", "office", "reader", "editor", "creative", "messaging", "media", "game", "tool", "terminal"]
+        {
+            assert!(groups.contains(group), "{group}");
+        }
+    }
+
+    #[test]
+    fn every_app_has_a_name_packages_a_command_a_window_and_keys() {
+        let catalogue = Catalogue::builtin();
+        let unique: BTreeSet<&str> = catalogue.apps.iter().map(|app| app.name.as_str()).collect();
+        assert_eq!(unique.len(), catalogue.apps.len());
+        for app in &catalogue.apps {
+            assert!(app.name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'), "{}", app.name);
+            assert!(!app.packages.is_empty() && !app.command.is_empty(), "{}", app.name);
+            assert!(!app.window.class.is_empty() && !app.quit.is_empty() && app.reads_mb > 0, "{}", app.name);
+        }
+    }
+
+    #[test]
+    fn a_choice_keeps_the_catalogues_order_and_unknown_names_get_a_suggestion() {
+        let catalogue = Catalogue::builtin();
+        let chosen = catalogue.choose(&names(&["xterm", "evince"])).expect("both are there");
+        assert_eq!(chosen.iter().map(|app| app.name.as_str()).collect::<Vec<_>>(), ["evince", "xterm"]);
+        assert_eq!(catalogue.choose(&[]).expect("all").len(), catalogue.apps.len());
+        let said = |name: &str| catalogue.choose(&names(&[name])).expect_err("unknown").to_string();
+        assert!(said("evinc").contains("did you mean 'evince'"));
+        assert!(said("dino-im").contains("did you mean 'dino'"));
+        assert!(!said("").contains("did you mean"));
+        assert!(said("netscape").contains("brisk lab phone apps"));
+    }
+
+    #[test]
+    fn a_window_is_identified_by_class_and_a_part_of_the_title() {
+        let mark = &Catalogue::builtin().app("evince").expect("there").window;
+        assert!(mark.matches("evince", "report.pdf — Document"));
+        assert!(!mark.matches("Evince", "Document Viewer"));
+        assert!(!mark.matches("", "report.pdf"));
+    }
+}

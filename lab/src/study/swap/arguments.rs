@@ -1,0 +1,188 @@
+//! Arguments of `brisk swap`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Subcommand, ValueEnum};
+
+use brisk_command::duration::{self, VALUE};
+use brisk_command::json::Json;
+use brisk_command::output::Outputs;
+
+const MILLISECOND: Duration = Duration::from_millis(1);
+const SECOND: Duration = Duration::from_secs(1);
+
+const AFTER_HELP: &str = "\
+Examples:
+  brisk swap record --duration 60s --output day.swap  # what the phone that is up swaps (brisk lab phone up --memory 600M)
+  brisk swap generate --seed 7 --output day.swap      # a synthetic trace: twelve apps, 60 % of them swapped out
+  brisk swap show day.swap                            # needs slots: a recorded or laid out trace
+  brisk swap replay day.swap --html replay.html       # linux, extents and mars on the flash of a Nexus 4
+  brisk swap replay *.swap --policy linux,mars --swap-in window --preset galaxy-s5-emmc
+  brisk swap replay day.swap --lab nexus4-emmc        # in real time, on an emulated device
+
+A trace is a table (CSV or tabs, also as .gz; - is standard input): time_us, action (front, ready, out, in, ahead, held, \
+free), app, page, slot; a comment before it has the size of the swap area. The same trace, policy and preset give the same \
+figures: times are those of the flash model, except with --lab and --on.";
+
+/// Arguments of `brisk swap`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP, arg_required_else_help = true)]
+pub(crate) struct Args {
+    /// The subcommand.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Record what a phone or this machine swaps: which page went to which slot, and when
+    Record(Record),
+    /// Write a synthetic trace: a person who changes between apps that do not fit into memory
+    Generate(Generate),
+    /// Show how sequential the swapping of a trace was: bandwidth, pieces and mixture over time
+    Show(Show),
+    /// Replay traces with another allocation of swap slots: in model time, or on a device
+    Replay(Replay),
+}
+
+/// Arguments of `brisk swap record`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Record {
+    /// The phone: its number (see `brisk lab phone list`) [default: the one that is up]
+    #[arg(long, value_name = "ID")]
+    pub(crate) phone: Option<String>,
+    /// Swap area, a device or file of `swapon --show` [default: the phone's; without --phone, all processes of this
+    /// machine are apps]
+    #[arg(long, value_name = "DEVICE|FILE")]
+    pub(crate) area: Option<PathBuf>,
+    /// End after this time [default: at Ctrl-C]
+    #[arg(long, alias = "time", value_name = VALUE, value_parser = duration::between(SECOND, 30 * 86_400 * SECOND))]
+    pub(crate) duration: Option<Duration>,
+    /// Interval at which page tables are read, to name pages and to find slots that are not needed any more
+    #[arg(
+        long,
+        value_name = VALUE,
+        default_value = "2s",
+        value_parser = duration::between(SECOND / 10, 3_600 * SECOND)
+    )]
+    pub(crate) scan: Duration,
+    /// File for the trace
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// What was recorded, for programs.
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+/// Arguments of `brisk swap generate`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Generate {
+    /// Seed: the same seed gives the same trace
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// How often the person changes to another app
+    #[arg(long, value_name = "N", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) switches: u32,
+    /// Percent of its pages that an app uses when it comes back
+    #[arg(long, value_name = "PERCENT", default_value_t = 100, value_parser = clap::value_parser!(u8).range(1..=100))]
+    pub(crate) used: u8,
+    /// Give each page the slot that Linux would give it
+    #[arg(long)]
+    pub(crate) slots: bool,
+    /// File for the trace; - is standard output
+    #[arg(long, value_name = "FILE", default_value = "-")]
+    pub(crate) output: PathBuf,
+}
+
+/// Arguments of `brisk swap show`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Show {
+    /// The trace
+    #[arg(value_name = "TRACE")]
+    pub(crate) trace: PathBuf,
+    /// Intervals that the time is divided into
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u16).range(1..=2_000))]
+    pub(crate) intervals: u16,
+    /// Where the results go.
+    #[command(flatten)]
+    pub(crate) outputs: Outputs,
+}
+
+/// Arguments of `brisk swap replay`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Replay {
+    /// Traces: the figures are medians over them
+    #[arg(value_name = "TRACE", required = true)]
+    pub(crate) traces: Vec<PathBuf>,
+    /// How slots are allocated: by clusters for all apps, by extents for each app, and by extents with writes deferred
+    /// in launches
+    #[arg(long, value_enum, value_name = "NAMES", value_delimiter = ',', default_value = "linux,extents,mars")]
+    pub(crate) policy: Vec<PolicyName>,
+    /// What is read when a page is needed
+    #[arg(long = "swap-in", value_enum, value_name = "NAMES", value_delimiter = ',', default_value = "window,app")]
+    pub(crate) swap_in: Vec<SwapInName>,
+    /// Binary logarithm of the pages of a window, as in vm.page-cluster
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(0..=8))]
+    pub(crate) page_cluster: u32,
+    /// Flash of the model: a name from `brisk lab presets`, or a TOML file
+    #[arg(long, value_name = "NAME|FILE", default_value = "nexus4-emmc")]
+    pub(crate) preset: String,
+    /// Replay in real time, on new devices of the lab with this flash: a name from `brisk lab presets`, or a TOML file
+    #[arg(long, value_name = "NAME|FILE", conflicts_with = "preset", help_heading = "In real time")]
+    pub(crate) lab: Option<String>,
+    /// Replay in real time, with requests to this block device
+    #[arg(
+        long,
+        value_name = "DEVICE",
+        conflicts_with_all = ["preset", "lab"],
+        requires = "destroy_data",
+        help_heading = "In real time"
+    )]
+    pub(crate) on: Option<PathBuf>,
+    /// Destroy all data on the device of --on
+    #[arg(long, alias = "destroy", requires = "on", help_heading = "In real time")]
+    pub(crate) destroy_data: bool,
+    /// Most requests under way on the device of --on [default: those of a device of the lab, 4 of others]
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "on",
+        value_parser = clap::value_parser!(u32).range(1..=128),
+        help_heading = "In real time"
+    )]
+    pub(crate) in_flight: Option<u32>,
+    /// Shorten longer pauses between events to this [default: as recorded]
+    #[arg(
+        long,
+        value_name = VALUE,
+        value_parser = duration::between(MILLISECOND, 86_400 * SECOND)
+    )]
+    pub(crate) pause_max: Option<Duration>,
+    /// Where the results go.
+    #[command(flatten)]
+    pub(crate) outputs: Outputs,
+}
+
+/// How slots are allocated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PolicyName {
+    /// The next slot of the current cluster, whichever app the page belongs to
+    Linux,
+    /// Extents of 1 MiB for each app
+    Extents,
+    /// Extents, and nothing is written during a launch
+    Mars,
+}
+
+/// What is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SwapInName {
+    /// The page and its neighbours
+    Window,
+    /// The extent or cluster of 1 MiB that it lies in
+    Extent,
+    /// All pages of an app when it comes to the front
+    App,
+}

@@ -1,0 +1,130 @@
+//! What the name of a control group says of what runs in it, as systemd (<https://systemd.io/DESKTOP_ENVIRONMENTS>,
+//! systemd.special(7)), OpenRC and Android (system/core/libprocessgroup/processgroup.cpp) give names.
+
+use std::path::Path;
+
+use crate::fields::unescape;
+
+/// The first user that Android gives to an app (AID_APP_START).
+const ANDROID_APP_UID_MIN: u32 = 10_000;
+
+/// The last part of a group's directory, which is its name; empty for the root.
+#[must_use]
+pub fn last_name(dir: &Path) -> String {
+    dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// Whether a group of this name is one app's.
+#[must_use]
+pub fn is_app(name: &str) -> bool {
+    name.starts_with("app-") && [".scope", ".service"].iter().any(|tail| name.ends_with(tail))
+}
+
+/// Whether a service manager itself runs in the group of this name.
+#[must_use]
+pub fn is_service_manager(name: &str) -> bool {
+    name == "init.scope" || name.starts_with("user@")
+}
+
+/// Whether a group of this name is made by a manager that makes groups for apps too.
+#[must_use]
+pub fn is_of_app_manager(name: &str) -> bool {
+    ["app-", "user@", "uid_"].iter().any(|begin| name.starts_with(begin))
+        || matches!(name, "system.slice" | "user.slice")
+}
+
+/// Whether a group is a unit of systemd or of OpenRC (`openrc.NAME`) or lies below one, or is what Android's init
+/// starts.
+#[must_use]
+pub fn is_service(dir: &Path) -> bool {
+    let is_unit = dir.iter().map(|part| part.to_string_lossy()).any(|part| {
+        part == "init.scope"
+            || part.starts_with("openrc.")
+            || (part.ends_with(".service") && !part.starts_with("user@"))
+    });
+    let is_of_android =
+        || last_name(dir).starts_with("pid_") && dir.parent().is_some_and(|above| last_name(above).starts_with("uid_"));
+    is_unit || is_of_android()
+}
+
+/// The user of an app's group on Android: `.../uid_10123/pid_4567`.
+#[must_use]
+pub fn android_uid(dir: &Path) -> Option<u32> {
+    dir.file_name()?.to_str()?.strip_prefix("pid_")?.parse::<u32>().ok()?;
+    let uid = dir.parent()?.file_name()?.to_str()?.strip_prefix("uid_")?.parse().ok()?;
+    (uid >= ANDROID_APP_UID_MIN).then_some(uid)
+}
+
+/// The id of an app from the name of its group : `app[-LAUNCHER]-ID-RANDOM.scope` or
+/// `app[-LAUNCHER]-ID[@RANDOM].service`, where a hyphen in the id is written `\x2d`. Of others the name without its
+/// ending.
+#[must_use]
+pub fn app_id(name: &str) -> String {
+    let service = name.strip_suffix(".service");
+    let bare = service.or_else(|| name.strip_suffix(".scope")).unwrap_or(name);
+    let bare = bare.strip_prefix("openrc.").unwrap_or(bare);
+    let Some(app) = bare.strip_prefix("app-") else { return unescaped(bare) };
+    let parts: Vec<&str> = app.split('-').collect();
+    let id = match (service, parts.as_slice()) {
+        (Some(_), [.., last]) => last.split('@').next().unwrap_or(last),
+        (None, [.., id, _random]) => id,
+        (_, [only]) => only,
+        (_, []) => app,
+    };
+    unescaped(id)
+}
+
+/// Undoes `\xHH`.
+fn unescaped(name: &str) -> String {
+    let hex = |escape: &str| {
+        let digits = escape.strip_prefix('x').filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))?;
+        u8::from_str_radix(digits, 16).ok()
+    };
+    String::from_utf8_lossy(&unescape(name.as_bytes(), hex)).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_of_apps_are_known_by_their_names() {
+        for (name, app) in [
+            ("app-org.gnome.Evince-4711.scope", true),
+            ("app-gnome\\x2dsession.service", true),
+            ("app.slice", false),
+            ("app-flatpak.slice", false),
+            ("user@1000.service", false),
+        ] {
+            assert_eq!(is_app(name), app, "{name}");
+        }
+    }
+
+    #[test]
+    fn ids_are_read_as_desktops_write_them() {
+        for (name, id) in [
+            ("app-gnome-org.gnome.Evince-4711.scope", "org.gnome.Evince"),
+            ("app-org.gnome.Evince-4711.scope", "org.gnome.Evince"),
+            ("app-KDE-org.kde.okular@12ab.service", "org.kde.okular"),
+            (r"app-gnome-gnome\x2dsession\x2dmanager@gnome.service", "gnome-session-manager"),
+            ("cron.service", "cron"),
+            ("openrc.cron", "cron"),
+            ("writer", "writer"),
+            ("app-.scope", ""),
+            (r"app-a\x2-1.scope", r"a\x2"),
+        ] {
+            assert_eq!(app_id(name), id, "{name}");
+        }
+    }
+
+    #[test]
+    fn groups_that_managers_of_apps_make_are_known_from_boot_on() {
+        // At boot of a machine with systemd no session is open yet.
+        for name in ["system.slice", "user.slice", "user@1000.service", "app-x-1.scope", "uid_10123"] {
+            assert!(is_of_app_manager(name), "{name}");
+        }
+        for name in ["openrc.cron", "phone", "writer", "session-1"] {
+            assert!(!is_of_app_manager(name), "{name}");
+        }
+    }
+}

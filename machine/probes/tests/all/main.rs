@@ -1,0 +1,4 @@
+//! Tests of brisk-probes from outside, a module for each subject.
+
+mod processors;
+mod watched;

@@ -1,0 +1,6 @@
+//! What every program of brisk needs of the operating system: files that are read up to a limit and replaced as a
+//! whole, lines on standard error that never fail, and child processes that end with their parent.
+
+pub mod child;
+pub mod files;
+pub mod log;

@@ -1,0 +1,259 @@
+//! What apps do for their users: sound, inhibitor locks, the freezer, and kills by the kernel.
+
+use std::path::{Path, PathBuf};
+
+use brisk_formats::{Inhibitor, fields, parse_frozen, parse_inhibitor, parse_oom_kills, parse_pcm_owner};
+
+use crate::error::{Absent as _, Result};
+use crate::machine::Sense;
+
+/// Where logind and elogind keep inhibitor locks.
+const INHIBITORS: &str = "/run/systemd/inhibit";
+/// Locks and streams that are read at most.
+const READ_MAX: usize = 256;
+
+/// Where each version of control groups is mounted, for files of one group in several hierarchies.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hierarchies {
+    v2: Option<PathBuf>,
+    memory: Option<PathBuf>,
+    freezer: Option<PathBuf>,
+}
+
+impl Hierarchies {
+    /// Those of this machine.
+    ///
+    /// # Errors
+    /// When /proc is missing, or a file is not readable or not understood.
+    pub fn of(sense: &Sense) -> Result<Self> {
+        let cgroups = sense.cgroups()?;
+        let v1 = |controller| cgroups.v1_with(controller).map(|hierarchy| hierarchy.mount_point.clone());
+        Ok(Self { memory: v1("memory"), freezer: v1("freezer"), v2: cgroups.v2.map(|v2| v2.mount_point) })
+    }
+
+    /// The group of version 2 that a process is in, by its path from the root of the hierarchy.
+    #[must_use]
+    pub fn group(&self, path: &Path) -> Option<PathBuf> {
+        Some(self.v2.as_ref()?.join(path.strip_prefix("/").unwrap_or(path)))
+    }
+
+    /// Where a group of version 2 is in another hierarchy, under the same name.
+    fn in_other(&self, other: Option<&PathBuf>, dir: &Path) -> Option<PathBuf> {
+        Some(other?.join(dir.strip_prefix(self.v2.as_ref()?).ok()?))
+    }
+
+    /// How many processes of the group at `dir`, its directory in version 2, the out-of-memory killer has ended. `None`
+    /// without a memory controller, before Linux 4.19 of the first version, and once the group is gone.
+    ///
+    /// # Errors
+    /// When a file is not readable or not understood.
+    pub fn oom_kills(&self, sense: &Sense, dir: &Path) -> Result<Option<u64>> {
+        match sense.parse_optional_flat(dir.join("memory.events"), parse_oom_kills)? {
+            None => match self.in_other(self.memory.as_ref(), dir) {
+                Some(dir) => sense.parse_optional_flat(dir.join("memory.oom_control"), parse_oom_kills),
+                None => Ok(None),
+            },
+            kills => Ok(kills),
+        }
+    }
+
+    /// Whether the group at `dir`, its directory in version 2, is frozen in either version; `None` where neither has a
+    /// freezer for it.
+    ///
+    /// # Errors
+    /// When a file is not readable or not understood.
+    pub fn is_frozen(&self, sense: &Sense, dir: &Path) -> Result<Option<bool>> {
+        let unified = sense.parse_optional_flat(dir.join("cgroup.events"), parse_frozen)?;
+        let old = match self.in_other(self.freezer.as_ref(), dir) {
+            Some(dir) => sense.parse_optional_flat(dir.join("freezer.state"), parse_frozen)?,
+            None => None,
+        };
+        Ok(unified.into_iter().chain(old).reduce(|one, other| one || other))
+    }
+}
+
+impl Sense {
+    /// Threads that play or record sound now, by the streams of sound cards (/proc/asound); those of a sound server are
+    /// the server's, whichever program it plays for. 0 is a thread of another namespace. `None` without ALSA.
+    ///
+    /// # Errors
+    /// When a file is not readable or not understood.
+    pub fn sound_owners(&self) -> Result<Option<Vec<u32>>> {
+        let root = Path::new("/proc/asound");
+        if !self.path(root).is_dir() {
+            return Ok(None);
+        }
+        let below = |dir: &Path, begins: &[&str]| -> Result<Vec<PathBuf>> {
+            let names = self.names_in(dir).or_hidden()?.unwrap_or_default();
+            let is_one = |name: &String| {
+                let number = begins.iter().find_map(|begin| name.strip_prefix(begin));
+                number.is_some_and(|number| number.starts_with(|first: char| first.is_ascii_digit()))
+            };
+            Ok(names.into_iter().filter(is_one).map(|name| dir.join(name)).collect())
+        };
+        let (mut owners, mut read) = (Vec::new(), 0);
+        for card in below(root, &["card"])? {
+            for device in below(&card, &["pcm"])? {
+                for stream in below(&device, &["sub"])? {
+                    read += 1;
+                    if read > READ_MAX {
+                        return Ok(Some(owners));
+                    }
+                    // Unplugged meanwhile: silent.
+                    owners.extend(self.parse_optional_flat(stream.join("status"), parse_pcm_owner)?);
+                }
+            }
+        }
+        owners.sort_unstable();
+        owners.dedup();
+        Ok(Some(owners))
+    }
+
+    /// Whether a device is connected by Bluetooth, to which sound may go that no sound card shows.
+    ///
+    /// # Errors
+    /// When the directory is not readable.
+    pub fn has_bluetooth_connection(&self) -> Result<bool> {
+        // A connection is `hci0:42` beside the adapter `hci0`.
+        Ok(self.names_in("/sys/class/bluetooth").or_hidden()?.unwrap_or_default().iter().any(|name| name.contains(':')))
+    }
+
+    /// The inhibitor locks of logind; `None` where there is none. A lock that cannot be read, or is not understood, is
+    /// left out.
+    ///
+    /// # Errors
+    /// When the directory is not readable.
+    pub fn inhibitors(&self) -> Result<Option<Vec<Inhibitor>>> {
+        if !self.path(INHIBITORS).is_dir() {
+            return Ok(None);
+        }
+        // `7.ref` is the pipe whose end releases the lock `7`: to open it would wait.
+        let is_lock = |name: &String| name.bytes().all(|byte| byte.is_ascii_digit());
+        let names = self.names_in(INHIBITORS)?.into_iter().filter(is_lock).take(READ_MAX);
+        let paths = names.map(|name| Path::new(INHIBITORS).join(name));
+        let locks = paths.filter(|path| self.path(path).is_file());
+        Ok(Some(locks.filter_map(|path| self.parse(path, parse_inhibitor).ok()).collect()))
+    }
+
+    /// How readily the out-of-memory killer takes process `pid`, from /proc/PID/oom_score_adj: -1000 never, 1000 first;
+    /// `None` when there is no such process.
+    ///
+    /// # Errors
+    /// When it is not readable or not understood.
+    pub fn oom_score_adj(&self, pid: u32) -> Result<Option<i16>> {
+        self.parse_optional(format!("/proc/{pid}/oom_score_adj"), |bytes| fields::only_number("oom_score_adj", bytes))
+    }
+
+    /// The name of a process, of which the kernel keeps 15 bytes: that of the program's file until the program changes
+    /// it. `None` when it has ended.
+    ///
+    /// # Errors
+    /// When /proc is missing or not readable.
+    pub fn process_name(&self, pid: u32) -> Result<Option<String>> {
+        let comm = self.read_optional(format!("/proc/{pid}/comm"))?;
+        Ok(comm.map(|comm| String::from_utf8_lossy(comm.strip_suffix(b"\n").unwrap_or(&comm)).into_owned()))
+    }
+
+    /// Whether a process is in the same namespace of processes as this one, so that it can end what this one sees. What
+    /// cannot be told is taken for that.
+    #[must_use]
+    pub fn shares_processes(&self, pid: u32) -> bool {
+        let space = |pid: &str| std::fs::read_link(self.path(format!("/proc/{pid}/ns/pid"))).ok();
+        match (space("self"), space(&pid.to_string())) {
+            (Some(own), Some(other)) => own == other,
+            _ => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Sense) {
+        let root = tempfile::tempdir().expect("a directory");
+        for (path, text) in files {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().expect("a directory")).expect("made");
+            std::fs::write(path, text).expect("written");
+        }
+        let sense = Sense::new(root.path());
+        (root, sense)
+    }
+
+    #[test]
+    fn sound_is_owned_by_threads_whose_streams_run() {
+        let runs = |owner: u32| format!("state: RUNNING\nowner_pid   : {owner}\n");
+        let files = [
+            ("proc/asound/card0/pcm0p/sub0/status", runs(70)),
+            ("proc/asound/card0/pcm0c/sub0/status", "closed\n".to_owned()),
+            ("proc/asound/card1/pcm3p/sub0/status", "state: PREPARED\nowner_pid   : 71\n".to_owned()),
+            ("proc/asound/card1/pcm3p/sub1/status", runs(7)),
+            ("proc/asound/card1/pcm3p/info", "card: 1\n".to_owned()),
+            ("proc/asound/cards", " 0 [PCH ]\n".to_owned()),
+        ];
+        let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
+        let (_root, sense) = tree(&files);
+        assert_eq!(sense.sound_owners().expect("readable"), Some(vec![7, 70]));
+        assert_eq!(tree(&[]).1.sound_owners().expect("no error"), None);
+        assert_eq!(tree(&[("proc/asound/version", "k\n")]).1.sound_owners().expect("readable"), Some(vec![]));
+    }
+
+    #[test]
+    fn a_connection_by_bluetooth_is_seen() {
+        let (_root, sense) = tree(&[("sys/class/bluetooth/hci0/x", "")]);
+        assert!(!sense.has_bluetooth_connection().expect("readable"));
+        let (_root, sense) = tree(&[("sys/class/bluetooth/hci0:12/x", "")]);
+        assert!(sense.has_bluetooth_connection().expect("readable"));
+    }
+
+    #[test]
+    fn locks_are_read_and_pipes_left_alone() {
+        let lock = "# This is private data. Do not parse.\nWHAT=idle\nMODE=block\nUID=1000\nPID=4711\nWHO=mpv\n";
+        let (root, sense) = tree(&[("run/systemd/inhibit/1", lock), ("run/systemd/inhibit/12", "WHAT=idle\n")]);
+        // To open a pipe without a writer would wait for ever.
+        let pipe = root.path().join("run/systemd/inhibit/1.ref");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).expect("a pipe");
+        let locks = sense.inhibitors().expect("readable").expect("logind");
+        assert_eq!(locks.iter().map(|lock| (lock.pid, lock.who.as_str())).collect::<Vec<_>>(), [(Some(4711), "mpv")]);
+        assert_eq!(tree(&[]).1.inhibitors().expect("no error"), None);
+    }
+
+    #[test]
+    fn processes_have_the_names_that_the_kernel_keeps() {
+        let (_root, sense) = tree(&[
+            ("proc/1/comm", "systemd\n"),
+            ("proc/20/comm", "low-memory-moni\n"),
+            ("proc/30/comm", "earlyoom\n"),
+            ("proc/31/comm", "earlyoom2\n"),
+        ]);
+        let names = [20, 31, 7].map(|pid| sense.process_name(pid).expect("readable"));
+        assert_eq!(names, [Some("low-memory-moni".to_owned()), Some("earlyoom2".to_owned()), None]);
+        assert!(sense.shares_processes(20), "it cannot be told");
+    }
+
+    #[test]
+    fn files_of_a_group_are_found_in_each_hierarchy() {
+        let mounts = "30 1 0:27 / /c2 rw - cgroup2 cgroup2 rw\n31 1 0:28 / /mem rw - cgroup cgroup rw,memory\n\
+                      32 1 0:29 / /frz rw - cgroup cgroup rw,freezer\n";
+        let controllers = "#subsys_name\thierarchy\tnum_cgroups\tenabled\nmemory\t3\t1\t1\nfreezer\t4\t1\t1\n";
+        let (_root, sense) = tree(&[
+            ("proc/self/mountinfo", mounts),
+            ("proc/cgroups", controllers),
+            ("c2/phone/a/cgroup.events", "populated 1\nfrozen 0\n"),
+            ("mem/phone/a/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"),
+            ("frz/phone/a/freezer.state", "FROZEN\n"),
+            ("c2/phone/b/memory.events", "low 0\noom_kill 1\n"),
+            ("c2/phone/b/cgroup.events", "populated 1\nfrozen 0\n"),
+        ]);
+        let hierarchies = Hierarchies::of(&sense).expect("readable");
+        let of = |name: &str| {
+            let dir = hierarchies.group(Path::new(name)).expect("mounted");
+            let kills = hierarchies.oom_kills(&sense, &dir).expect("readable");
+            (kills, hierarchies.is_frozen(&sense, &dir).expect("readable"))
+        };
+        assert_eq!(of("/phone/a"), (Some(3), Some(true)));
+        assert_eq!(of("/phone/b"), (Some(1), Some(false)));
+        assert_eq!(of("/phone/gone"), (None, None));
+    }
+}

@@ -1,0 +1,196 @@
+//! The control groups of apps: found by their names, and what each has used.
+
+use std::path::{Path, PathBuf};
+
+use brisk_core::snapshot::AppTotals;
+use brisk_formats::Resource;
+use brisk_formats::group_name::{is_app, last_name};
+
+use super::source::Failing;
+use super::weight::Weight;
+use super::{Sampler, stall_totals};
+use crate::error::Result;
+use crate::group_io::GroupIo;
+
+/// How often groups of apps are searched for.
+const SEARCH_NS: u64 = 10_000_000_000;
+
+/// After a search for the memory group of an app that found none, the next comes this much later, then after twice the
+/// time, up to
+/// [`SEARCH_NS`]: one that begins joins its groups one after the other.
+const JOINS_NS: u64 = 10_000_000;
+
+/// Groups of apps lie less deep than this below the mount point.
+pub(super) const DEPTH: usize = 10;
+
+/// Where the mount points of control groups are listed.
+const GROUPS: &str = "/proc/self/mountinfo";
+
+/// The control group of an app.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) name: String,
+    pub(super) dir: PathBuf,
+    /// It and the groups below it.
+    pub(super) members: Vec<PathBuf>,
+    /// What its tasks have read and written; `None` when that is not asked for.
+    pub(super) io: Option<GroupIo>,
+    pub(super) memory: OwnMemory,
+    pub(super) weight: Option<Weight>,
+}
+
+/// The group of the memory controller of version 1 of an app.
+#[derive(Debug, Default)]
+pub(super) struct OwnMemory {
+    pub(super) dir: Option<PathBuf>,
+    /// When it is searched for again where none was found, and after how long once more.
+    pub(super) search_at_ns: u64,
+    pub(super) wait_ns: u64,
+}
+
+impl Sampler {
+    /// What the groups of apps have used; those that are gone have no row.
+    pub(super) fn apps(&mut self, at_ns: u64) -> Vec<AppTotals> {
+        if self.search_at_ns.is_some_and(|search_at_ns| search_at_ns <= at_ns) {
+            self.search_at_ns = Some(at_ns.saturating_add(SEARCH_NS));
+            match self.search() {
+                Ok(groups) => {
+                    self.failing.forget(Path::new(GROUPS));
+                    self.groups = groups;
+                }
+                // Those that are known are sampled on.
+                Err(error) => self.failing.note(Path::new(GROUPS), &error),
+            }
+        }
+        let mut groups = std::mem::take(&mut self.groups);
+        let mut failing = std::mem::take(&mut self.failing);
+        failing.begin_apps();
+        let apps: Vec<AppTotals> = groups.iter_mut().filter_map(|group| self.app(group, at_ns, &mut failing)).collect();
+        (self.groups, self.failing) = (groups, failing);
+        apps
+    }
+
+    /// What a group has used; `None` when it is gone.
+    fn app(&self, group: &mut Group, at_ns: u64, failing: &mut Failing) -> Option<AppTotals> {
+        let dir = group.dir.clone();
+        let cpu = failing.take(&dir, self.sense.cgroup_cpu(&dir));
+        let io_pressure = failing.take(&dir, self.sense.cgroup_pressure(&dir, Resource::Io));
+        let mut memory_bytes = failing.take(&dir, self.sense.cgroup_memory_bytes(&dir));
+        if memory_bytes.is_none() && cpu.is_some() {
+            memory_bytes = failing.take(&dir, self.memory_in_version_1(group, at_ns));
+        }
+        if cpu.is_none() && io_pressure.is_none() && memory_bytes.is_none() {
+            return None;
+        }
+        // Memory of apps elsewhere is none of the chosen group's, and neither are their waits for it.
+        let is_within = self.is_within(group);
+        let weight = if is_within { self.weigh(group, at_ns, cpu.map(|cpu| cpu.usage_us)) } else { None };
+        let waited_us = io_pressure.as_ref().map(|pressure| pressure.some.total_us);
+        let moved = match &mut group.io {
+            Some(io) => failing.take(&dir, io.read(&self.sense, &group.dir, waited_us)),
+            None => None,
+        };
+        Some(AppTotals {
+            name: group.name.clone(),
+            cpu_us: cpu.map(|cpu| cpu.usage_us),
+            memory_bytes: memory_bytes.filter(|_| is_within),
+            rss_bytes: match (memory_bytes, weight) {
+                _ if !is_within => None,
+                (None, Some(weight)) => Some(weight.anonymous_bytes.saturating_add(weight.file_bytes)),
+                (None, None) if self.with_resident => failing.take(&dir, self.resident_bytes(&group.members)),
+                _ => None,
+            },
+            io_pressure: io_pressure.map(stall_totals),
+            memory_pressure: match is_within {
+                true => failing.take(&dir, self.sense.cgroup_pressure(&group.dir, Resource::Memory)).map(stall_totals),
+                false => None,
+            },
+            read_bytes: moved.map(|moved| moved.read_bytes),
+            write_bytes: moved.map(|moved| moved.write_bytes),
+            anon_bytes: weight.map(|weight| weight.anonymous_bytes),
+            swap_bytes: weight.map(|weight| weight.swapped_bytes),
+        })
+    }
+
+    /// Memory that version 1 charges to a group of which the app has the only processes; `None` where there is none.
+    fn memory_in_version_1(&self, group: &mut Group, at_ns: u64) -> Result<Option<u64>> {
+        let own = &mut group.memory;
+        if own.dir.is_none() && own.search_at_ns <= at_ns {
+            let pids = self.sense.cgroup_processes(&group.dir)?.unwrap_or_default();
+            if pids.is_empty() {
+                return Ok(None);
+            }
+            own.dir = self.sense.own_memory_group(&pids)?;
+            own.wait_ns = own.wait_ns.saturating_mul(2).clamp(JOINS_NS, SEARCH_NS);
+            own.search_at_ns = at_ns.saturating_add(own.wait_ns);
+        }
+        own.dir.as_deref().map_or(Ok(None), |dir| self.sense.memory_usage_bytes(dir))
+    }
+
+    /// Whether the memory of an app is that of the chosen control group, where one stands for the machine.
+    fn is_within(&self, group: &Group) -> bool {
+        self.choice.memory_group.as_ref().is_none_or(|all| {
+            group.dir.starts_with(all) || group.memory.dir.as_ref().is_some_and(|own| own.starts_with(all))
+        })
+    }
+
+    /// What the processes in `groups` have in memory; a process that ends meanwhile has nothing.
+    fn resident_bytes(&self, groups: &[PathBuf]) -> Result<Option<u64>> {
+        let page_bytes = rustix::param::page_size() as u64;
+        let mut sum_bytes = None;
+        for group in groups {
+            for pid in self.sense.cgroup_processes(group)?.into_iter().flatten() {
+                let pages = self.sense.process_stat(pid)?.map_or(0, |process| process.resident_pages);
+                sum_bytes = Some(pages.saturating_mul(page_bytes).saturating_add(sum_bytes.unwrap_or(0)));
+            }
+        }
+        Ok(sum_bytes)
+    }
+
+    /// The groups that were chosen, or those of apps.
+    fn search(&self) -> Result<Vec<Group>> {
+        let mut dirs = self.choice.groups.clone();
+        let mut root = PathBuf::from("/");
+        if dirs.is_empty() {
+            let Some(v2) = self.sense.cgroups()?.v2 else { return Ok(Vec::new()) };
+            root = v2.mount_point;
+            self.walk(&root, DEPTH, &mut |dir, name| {
+                let found = is_app(name);
+                if found {
+                    dirs.push(dir.to_owned());
+                }
+                !found
+            });
+            dirs.sort();
+        }
+        let names: Vec<String> = dirs.iter().map(|dir| last_name(dir)).collect();
+        let groups = dirs.into_iter().enumerate().map(|(index, dir)| {
+            // Two users may run an app under the same name.
+            let twice = names.iter().filter(|name| **name == names[index]).count() > 1;
+            let path = dir.strip_prefix(&root).unwrap_or(&dir).to_string_lossy().into_owned();
+            let mut members = vec![dir.clone()];
+            self.walk(&dir, DEPTH, &mut |below, _| {
+                members.push(below.to_owned());
+                true
+            });
+            let name = if twice { path } else { names[index].clone() };
+            Group { name, dir, members, io: None, memory: OwnMemory::default(), weight: None }
+        });
+        Ok(groups.collect())
+    }
+
+    /// Calls `visit` for each directory below `dir`, and goes on below it when that says so. What went meanwhile or may
+    /// not be seen is skipped.
+    pub(super) fn walk(&self, dir: &Path, depth: usize, visit: &mut dyn FnMut(&Path, &str) -> bool) {
+        let Ok(entries) = std::fs::read_dir(self.sense.path(dir)) else { return };
+        for entry in entries.flatten() {
+            if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                continue;
+            }
+            let below = dir.join(entry.file_name());
+            if visit(&below, &entry.file_name().to_string_lossy()) && depth > 0 {
+                self.walk(&below, depth - 1, visit);
+            }
+        }
+    }
+}

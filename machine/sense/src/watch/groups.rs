@@ -1,0 +1,281 @@
+//! Control groups of the second version that come to life and go.
+//!
+//! An *app's group* is one that a desktop named as such (`app-*.scope`, `app-*.service`), with all below it; where no
+//! groups have such names, every group without groups below it stands for what runs in it. It lives while a process is
+//! in it (`populated` of cgroup.events, Documentation/admin-guide/cgroup-v2.rst).
+//!
+//! Properties: a group is reported once when it comes to life and once when it goes; what came before its directory was
+//! watched is found by listing it; when the kernel dropped events, all groups are listed again.
+
+use std::collections::{BTreeMap, HashMap};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+
+use brisk_formats::group_name::{is_app, is_service_manager, last_name};
+use brisk_formats::parse_populated;
+use rustix::fs::inotify::{ReadFlags, WatchFlags};
+
+use super::inotify::{Inotify, Notice};
+use crate::error::{Error, Result};
+use crate::machine::Sense;
+
+/// Directories that are watched at most: on a machine with more groups than that, apps are not distinguished by them.
+const DIRS_MAX: usize = 4096;
+
+/// Groups lie less deep than this below the mount point.
+const DEPTH: usize = 12;
+
+/// A control group that stands for an app.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Group {
+    pub dir: PathBuf,
+    /// Its name: the last part of the directory, or the whole way below the mount point where another has the same.
+    pub name: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GroupChange {
+    /// It came to life.
+    Began(Group),
+    /// No process is left in it.
+    Gone(Group),
+}
+
+/// Watches all control groups of the second version.
+#[derive(Debug)]
+pub struct GroupWatch {
+    sense: Sense,
+    inotify: Inotify,
+    root: PathBuf,
+    /// Directories, with whether a process is in them or below.
+    nodes: BTreeMap<PathBuf, Node>,
+    watches: HashMap<i32, PathBuf>,
+    living: BTreeMap<PathBuf, Group>,
+}
+
+#[derive(Debug, Default)]
+struct Node {
+    populated: bool,
+    watches: [Option<i32>; 2],
+}
+
+impl GroupWatch {
+    /// Watches the groups that there are, and those that come; `None` where no second version is mounted.
+    ///
+    /// # Errors
+    /// When /proc is missing, or the kernel gives no inotify.
+    pub fn new(sense: &Sense) -> Result<Option<Self>> {
+        let Some(v2) = sense.cgroups()?.v2 else { return Ok(None) };
+        let root = v2.mount_point;
+        let inotify = Inotify::new().map_err(|source| Error::reading(root.clone(), source))?;
+        let mut watch = Self {
+            sense: sense.clone(),
+            inotify,
+            root,
+            nodes: BTreeMap::new(),
+            watches: HashMap::new(),
+            living: BTreeMap::new(),
+        };
+        watch.invalidate();
+        watch.changes();
+        Ok(Some(watch))
+    }
+
+    /// Groups with a process in them, in the order of their directories.
+    pub fn living(&self) -> impl Iterator<Item = &Group> {
+        self.living.values()
+    }
+
+    /// What became of groups since the last time; to be called when the descriptor is readable.
+    ///
+    /// # Errors
+    /// When inotify cannot be read.
+    pub fn take(&mut self) -> Result<Vec<GroupChange>> {
+        let notices = self.inotify.take().map_err(|source| Error::reading(self.root.clone(), source))?;
+        for Notice { watch, flags, name } in notices {
+            if flags.contains(ReadFlags::QUEUE_OVERFLOW) {
+                self.invalidate();
+                continue;
+            }
+            let Some(path) = self.watches.get(&watch).cloned() else { continue };
+            if flags.contains(ReadFlags::IGNORED) {
+                self.watches.remove(&watch);
+            }
+            match name {
+                Some(name) if flags.contains(ReadFlags::ISDIR) => {
+                    let below = path.join(name);
+                    if flags.contains(ReadFlags::CREATE) {
+                        self.add(&below);
+                    } else if flags.contains(ReadFlags::DELETE) {
+                        self.remove(&below);
+                    }
+                }
+                // Of a directory, other than what is in it; of cgroup.events, that it changed.
+                _ => self.look_at(&path),
+            }
+        }
+        Ok(self.changes())
+    }
+
+    /// Forgets everything and lists all directories.
+    fn invalidate(&mut self) {
+        for node in std::mem::take(&mut self.nodes).into_values() {
+            node.watches.into_iter().flatten().for_each(|watch| self.inotify.remove(watch));
+        }
+        self.watches.clear();
+        let root = self.root.clone();
+        self.add(&root);
+    }
+
+    /// Watches `dir` and what is below it.
+    fn add(&mut self, dir: &Path) {
+        let depth = dir.strip_prefix(&self.root).map_or(0, |below| below.components().count());
+        if self.nodes.contains_key(dir) || self.nodes.len() >= DIRS_MAX || depth > DEPTH {
+            return;
+        }
+        let path = self.sense.path(dir);
+        let in_it = WatchFlags::CREATE | WatchFlags::DELETE | WatchFlags::ONLYDIR;
+        // A limit of the kernel (fs.inotify.max_user_watches) leaves a group unseen, no more.
+        let Ok(Some(inside)) = self.inotify.add(&path, in_it) else { return };
+        let events = self.inotify.add(&path.join("cgroup.events"), WatchFlags::MODIFY).ok().flatten();
+        for watch in [Some(inside), events].into_iter().flatten() {
+            self.watches.insert(watch, dir.to_owned());
+        }
+        self.nodes.insert(dir.to_owned(), Node { populated: false, watches: [Some(inside), events] });
+        self.look_at(dir);
+        // Listed after the watch was set: what is made from now on gives an event.
+        for entry in std::fs::read_dir(&path).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                self.add(&dir.join(entry.file_name()));
+            }
+        }
+    }
+
+    fn remove(&mut self, dir: &Path) {
+        let gone: Vec<PathBuf> = self
+            .nodes
+            .range(dir.to_owned()..)
+            .map(|(path, _)| path)
+            .take_while(|path| path.starts_with(dir))
+            .cloned()
+            .collect();
+        for path in gone {
+            for watch in self.nodes.remove(&path).into_iter().flat_map(|node| node.watches).flatten() {
+                self.inotify.remove(watch);
+                self.watches.remove(&watch);
+            }
+        }
+    }
+
+    fn look_at(&mut self, dir: &Path) {
+        let Some(node) = self.nodes.get_mut(dir) else { return };
+        // A group that went just now has no process; the root has no such file and is no app.
+        let populated = self.sense.parse_optional(dir.join("cgroup.events"), parse_populated).ok().flatten();
+        node.populated = populated.unwrap_or(false);
+    }
+
+    /// Compares what lives with what lived.
+    fn changes(&mut self) -> Vec<GroupChange> {
+        let populated = |dir: &PathBuf| self.nodes.get(dir).is_some_and(|node| node.populated);
+        let dirs: Vec<&PathBuf> =
+            apps(&self.root, self.nodes.keys()).into_iter().filter(|dir| populated(dir)).collect();
+        let now = named(&self.root, &dirs);
+        let gone = self.living.values().filter(|group| !now.contains_key(&group.dir)).cloned().map(GroupChange::Gone);
+        let began = now.values().filter(|group| !self.living.contains_key(&group.dir)).cloned().map(GroupChange::Began);
+        let changes = gone.chain(began).collect();
+        self.living = now;
+        changes
+    }
+}
+
+impl AsFd for GroupWatch {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.inotify.as_fd()
+    }
+}
+
+/// Which of these directories, given in their order, are groups of apps.
+fn apps<'a>(root: &Path, dirs: impl Iterator<Item = &'a PathBuf>) -> Vec<&'a PathBuf> {
+    let mut found: Vec<&PathBuf> = Vec::new();
+    for dir in dirs.filter(|dir| *dir != root && !is_service_manager(&last_name(dir))) {
+        match found.last() {
+            // Below an app's group everything is of that app.
+            Some(last) if dir.starts_with(last) && is_app(&last_name(last)) => {}
+            // What has a group below it is none itself.
+            Some(last) if dir.starts_with(last) => {
+                found.pop();
+                found.push(dir);
+            }
+            _ => found.push(dir),
+        }
+    }
+    found
+}
+
+fn named(root: &Path, dirs: &[&PathBuf]) -> BTreeMap<PathBuf, Group> {
+    let mut count: HashMap<String, usize> = HashMap::new();
+    for dir in dirs {
+        *count.entry(last_name(dir)).or_default() += 1;
+    }
+    let name = |dir: &Path| {
+        let name = last_name(dir);
+        let twice = count.get(&name).is_some_and(|&count| count > 1);
+        if twice { dir.strip_prefix(root).unwrap_or(dir).to_string_lossy().into_owned() } else { name }
+    };
+    dirs.iter().map(|dir| ((*dir).clone(), Group { dir: (*dir).clone(), name: name(dir) })).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn found(dirs: &[&str]) -> Vec<String> {
+        let mut dirs: Vec<PathBuf> = dirs.iter().map(PathBuf::from).collect();
+        dirs.sort();
+        apps(Path::new("/c"), dirs.iter()).into_iter().map(|dir| dir.to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn an_app_is_a_named_group_or_one_with_none_below() {
+        let all = found(&[
+            "/c",
+            "/c/init.scope",
+            "/c/system.slice",
+            "/c/system.slice/cron.service",
+            "/c/user.slice",
+            "/c/user.slice/user@1000.service",
+            "/c/user.slice/user@1000.service/app.slice",
+            "/c/user.slice/user@1000.service/app.slice/app-x-1.scope",
+            "/c/user.slice/user@1000.service/app.slice/app-x-1.scope/tab-1",
+            "/c/user.slice/user@1000.service/init.scope",
+            "/c/phone",
+            "/c/phone/writer",
+        ]);
+        let expected = [
+            "/c/phone/writer",
+            "/c/system.slice/cron.service",
+            "/c/user.slice/user@1000.service/app.slice/app-x-1.scope",
+        ];
+        assert_eq!(all, expected);
+        assert_eq!(found(&["/c", "/c/alone"]), ["/c/alone"]);
+    }
+
+    #[test]
+    fn groups_of_one_name_are_told_apart() {
+        let (a, b, c) = (PathBuf::from("/c/u1/app-x.scope"), PathBuf::from("/c/u2/app-x.scope"), PathBuf::from("/c/y"));
+        let names: Vec<String> = named(Path::new("/c"), &[&a, &b, &c]).into_values().map(|group| group.name).collect();
+        assert_eq!(names, ["u1/app-x.scope", "u2/app-x.scope", "y"]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_group_of_an_app_lies_in_another(dirs in prop::collection::btree_set("/c(/(a|b|app-x\\.scope)){0,4}", 0..12)) {
+            let dirs: Vec<PathBuf> = dirs.iter().map(PathBuf::from).collect();
+            let all = apps(Path::new("/c"), dirs.iter());
+            for one in &all {
+                prop_assert!(all.iter().all(|other| other == one || !other.starts_with(one)));
+            }
+        }
+    }
+}

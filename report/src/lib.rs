@@ -1,0 +1,168 @@
+//! Tables and self-contained pages drawn from results.
+//!
+//! A [`Document`] goes in, text comes out: [`terminal`] for a shell, [`html`] for a page that can be shared. Nothing
+//! here measures, and nothing here reads or writes a file.
+//!
+//! ```text
+//! Document ─> kinds/KIND ─┬─> sentences ───────────────────────────────────────────────────┐
+//!             (Kind)      └─> [Row] ─┬─> Table::of(columns![LOAD, DEPTH, RATE]) ─> Figure ─┼─> Section ─┬─> terminal: text
+//!                                    └─> Dots, Lines, bars, stacks ────────────────────────┘            ├─> page: HTML, SVG
+//!                                                                                                       └─> markdown
+//! ```
+//!
+//! - *A measure is declared once* (`measures`, `vocabulary`, `columns.rs` of each kind): name, unit, which way it
+//!   improves, whether it may leave the device. Rows, tables, charts, comparisons, CSV and [`schema`] name it by
+//!   identifier: a slip does not compile.
+//! - *Rows are tidy* (`rows`): a row is one place of a study. It has places along dimensions (load, depth, app), and
+//!   values of measures: a summary with its interval, a number, a word, runs, or the parts of a time. The unit says how
+//!   a value reads, in tables, at marks and at axes.
+//! - *A kind is a folder* (`kinds`): the struct of its result, its measures, the rows that are compared, and its page:
+//!   tables, charts, captions, notes, and sentences, which are functions of the result. Spreads, intervals, legends,
+//!   descriptions and what the intervals promise are not its business.
+//! - *One renderer each*: `columns` and `chart` make tables and drawings (`svg`) of rows, `table` is text or markup,
+//!   `terminal` and `page` put a `Section` together: one sentence that leads and a picture, three sentences at most,
+//!   warnings, figures, what else was found, facts.
+//! - *Programs read values* ([`csv()`]): the rows that are compared, one value a line, with the same columns for all
+//!   kinds.
+//! - *A run has many documents*: [`pages`] gives a page for each device with an index, [`verdict`] three sentences over
+//!   all.
+//! - *Kinds are listed once*, in `kinds`, from which reading, heads, schema and dispatch derive.
+//! - *Documents are compared* (`compare`): which rows of a kind join with those of another document, the ratio of each
+//!   measure with its interval, and a verdict that holds for many measures. The result is a document too.
+//! - Code that several kinds share: causes of waiting (`causes`), sets of launches (`sets`), endings, ratios in
+//!   words (`ratio`), published figures ([`papers`]).
+//!
+//! Properties, each with a test of the same name:
+//! - no document makes it panic, whatever its numbers are;
+//! - nothing prints `NaN`;
+//! - the page needs nothing from outside;
+//! - text from the machine (a device's model) can neither become markup nor move the cursor of a terminal.
+
+mod apps;
+mod causes;
+mod chart;
+mod columns;
+mod compare;
+mod declare;
+mod effect;
+mod endings;
+mod facts;
+mod format;
+mod kinds;
+mod launches;
+mod markdown;
+mod measures;
+mod opening;
+mod page;
+pub mod papers;
+mod ratio;
+mod read;
+pub mod results;
+mod rows;
+mod section;
+mod sets;
+mod storage;
+mod svg;
+mod table;
+mod terminal;
+mod tidy;
+
+// The samples of the integration tests, which unit tests use too, name this crate.
+#[cfg(test)]
+extern crate self as brisk_report;
+mod verdict;
+mod vocabulary;
+mod warnings;
+
+use crate::results::Document;
+pub use compare::{CompareError, Condition, compare};
+pub use read::{ReadError, parse};
+pub use terminal::{Meaning, View};
+
+/// The text for a terminal: the verdict in words, then warnings, tables, and device and run.
+#[must_use]
+pub fn terminal(document: &Document, view: impl Into<View>) -> String {
+    terminal::render(document, view.into())
+}
+
+/// A comparison as [`terminal()`] shows it, with all measures: those without a change too.
+#[must_use]
+pub fn terminal_of_all(report: &results::ComparisonReport, view: impl Into<View>) -> String {
+    terminal::show(&report.header, &kinds::comparison::page::section(report, true), view.into())
+}
+
+/// Several benchmarks compared, as text; `None` when there are fewer than two, or when they have no
+/// load in common.
+#[must_use]
+pub fn comparison(documents: &[Document], view: impl Into<View>) -> Option<String> {
+    terminal::comparison(documents, view.into())
+}
+
+/// One page without any outside reference, for one document or for many: proofs first, then studies, then benchmarks.
+/// Several benchmarks are also compared.
+#[must_use]
+pub fn html(documents: &[Document]) -> String {
+    page::render(documents, &[])
+}
+
+/// All values of the documents, one a line with its place, measure and unit, as CSV with a line of heads. Columns do
+/// not depend on the documents.
+#[must_use]
+pub fn csv(documents: &[Document]) -> String {
+    tidy::csv(documents)
+}
+
+/// The documents as Markdown, with all tables.
+#[must_use]
+pub fn markdown(documents: &[Document]) -> String {
+    markdown::render(documents)
+}
+
+/// The JSON Schema (draft 2020-12) of all documents. A measured field has what its measure is declared with in
+/// `measure`: name, unit, which way it improves, and whether it may leave the device.
+#[must_use]
+pub fn schema() -> String {
+    let schema = schemars::schema_for!(Document);
+    serde_json::to_string_pretty(&schema).expect("a schema is JSON") + "\n"
+}
+
+/// What each page has near its beginning, and files that are no page of brisk have not.
+pub const MARK: &str = "<meta name=\"generator\" content=\"brisk\"/>";
+
+/// A sentence in lines of at most `columns` characters, broken between words.
+#[must_use]
+pub fn wrapped(sentence: &str, columns: usize) -> String {
+    format::wrap(sentence, columns.max(20), "")
+}
+
+/// A place to go from a page: a file next to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// Name of the file.
+    pub href: String,
+    /// What is there.
+    pub words: String,
+}
+
+/// A page of several that belong together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// Name of the file: lower-case letters, digits and hyphens, and `.html`.
+    pub name: String,
+    /// The page.
+    pub html: String,
+}
+
+/// One page for each device among the documents, and `index.html` before them, which leads with the [`verdict`]. Each
+/// page links to the index and to the others.
+#[must_use]
+pub fn pages(documents: &[Document]) -> Vec<Page> {
+    page::index::pages(documents)
+}
+
+/// Three sentences: what the disk of this machine is good for, how opening apps feels on the emulated phones, and what
+/// brisk changes there. A sentence whose documents are lacking says so.
+#[must_use]
+pub fn verdict(documents: &[Document]) -> [String; 3] {
+    verdict::sentences(documents).map(|sentence| format::harmless(&sentence))
+}
