@@ -75,9 +75,7 @@ fn installed() -> tempfile::TempDir {
     let own = env!("CARGO_BIN_EXE_brisk");
     std::fs::hard_link(own, &program).or_else(|_| std::fs::copy(own, &program).map(|_| ())).expect("brisk");
     let lab = "#!/bin/sh\nprintf 'evince,evince%sevince,galculator' \"${_CLAP_IFS-\n}\"\n";
-    std::fs::write(dir.path().join("brisk-lab"), lab).expect("written");
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(dir.path().join("brisk-lab"), mode).expect("executable");
+    brisk_requires::executable(&dir.path().join("brisk-lab"), lab);
     dir
 }
 

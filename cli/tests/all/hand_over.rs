@@ -5,29 +5,14 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A directory with `brisk`, without `brisk-lab`. One test has one at a time: a file that one thread writes cannot be
-/// run while a process that another thread starts still holds it open (ETXTBSY).
-struct Alone {
-    dir: tempfile::TempDir,
-    _one_at_a_time: MutexGuard<'static, ()>,
-}
-
-impl Alone {
-    fn path(&self) -> &Path {
-        self.dir.path()
-    }
-}
-
-fn alone() -> Alone {
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let _one_at_a_time = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+/// A directory with `brisk`, without `brisk-lab`.
+fn alone() -> tempfile::TempDir {
     let program = Path::new(env!("CARGO_BIN_EXE_brisk"));
     let dir = tempfile::tempdir_in(program.parent().expect("a folder")).expect("a directory");
     fs::hard_link(program, dir.path().join("brisk")).expect("linked");
     fs::create_dir(dir.path().join("elsewhere")).expect("made");
-    Alone { dir, _one_at_a_time }
+    dir
 }
 
 /// `brisk` of that directory, with its folder `elsewhere` alone in PATH.
@@ -47,8 +32,7 @@ fn stderr(output: &Output) -> String {
 
 /// A script in place of `brisk-lab`.
 fn script(path: &Path, body: &str) {
-    fs::write(path, format!("#!/bin/sh\n{body}\n")).expect("written");
-    fs::set_permissions(path, Permissions::from_mode(0o755)).expect("executable");
+    brisk_requires::executable(path, format!("#!/bin/sh\n{body}\n"));
 }
 
 #[test]

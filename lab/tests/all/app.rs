@@ -3,32 +3,22 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use brisk_lab::cures::paper::{CACHE_BYTES, DATABASE_BYTES};
 use brisk_lab::cures::workload::{App, Step, sums, text};
 
-/// One test has one at a time: a program that one thread writes cannot be run while a process that another thread
-/// starts still holds it open (ETXTBSY).
-struct Bed {
-    dir: tempfile::TempDir,
-    _one_at_a_time: MutexGuard<'static, ()>,
-}
-
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+struct Bed(tempfile::TempDir);
 
 impl Bed {
     fn new() -> Self {
-        let _one_at_a_time = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let dir = tempfile::tempdir().expect("a directory");
         std::fs::create_dir(dir.path().join("files")).expect("a directory");
-        std::fs::write(dir.path().join("app"), brisk_lab::cures::APP).expect("written");
-        std::fs::set_permissions(dir.path().join("app"), std::fs::Permissions::from_mode(0o755)).expect("executable");
-        Self { dir, _one_at_a_time }
+        brisk_requires::executable(&dir.path().join("app"), brisk_lab::cures::APP);
+        Self(dir)
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
+        self.0.path().join(name)
     }
 
     fn run(&self, plan: &str, settings: &[&str]) -> Output {

@@ -5,36 +5,26 @@ use std::io::{Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Output};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use brisk_requires::requires;
 use serde_json::Value;
 
-/// One test has one at a time: a program that one thread writes cannot be run while a process that another thread
-/// starts still holds it open (ETXTBSY).
-struct Bed {
-    dir: tempfile::TempDir,
-    _one_at_a_time: MutexGuard<'static, ()>,
-}
-
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+struct Bed(tempfile::TempDir);
 
 impl Bed {
     /// With files and databases of a run.
     fn new(settings: &[&str]) -> Self {
-        let _one_at_a_time = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        let bed = Self { dir: tempfile::tempdir().expect("a directory"), _one_at_a_time };
+        let bed = Self(tempfile::tempdir().expect("a directory"));
         for name in ["files", "state"] {
             std::fs::create_dir(bed.path(name)).expect("a directory");
         }
-        std::fs::write(bed.path("crash"), brisk_lab::cures::CRASH).expect("written");
-        std::fs::set_permissions(bed.path("crash"), std::fs::Permissions::from_mode(0o755)).expect("executable");
+        brisk_requires::executable(&bed.path("crash"), brisk_lab::cures::CRASH);
         bed.run(settings);
         bed
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
+        self.0.path().join(name)
     }
 
     fn command(&self, command: &str, settings: &[&str]) -> Output {

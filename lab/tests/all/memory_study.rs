@@ -87,8 +87,7 @@ impl Stage {
 /// Writes an app that runs the specimen.
 fn app(tree: &Path, name: &str, actions: &str) {
     let file = tree.join("bin").join(name);
-    fs::write(&file, format!("#!/bin/sh\nexec /bin/specimen {actions}\n")).expect("written");
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("changed");
+    brisk_requires::executable(&file, format!("#!/bin/sh\nexec /bin/specimen {actions}\n"));
 }
 
 #[test]

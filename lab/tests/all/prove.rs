@@ -20,8 +20,8 @@ fn each_invalid_input_is_refused_with_a_reason_and_code_2_before_anything_is_mad
         std::fs::write(&path, text).expect("written");
         path.to_str().expect("UTF-8").to_owned()
     };
-    let briskd = file("briskd", "#!/bin/sh\necho briskd 1.2.3\n");
-    std::fs::set_permissions(&briskd, std::fs::Permissions::from_mode(0o755)).expect("changed");
+    brisk_requires::executable(&dir.path().join("briskd"), "#!/bin/sh\necho briskd 1.2.3\n");
+    let briskd = dir.path().join("briskd").to_str().expect("UTF-8").to_owned();
     let text = file("text", "no program");
     let json = file("config.json", "{\"daemon\": {\"devices\": []}}");
     let broken = file("broken.toml", "[daemon\n");

@@ -23,8 +23,7 @@ fn run(refuses: &str) -> (String, Vec<String>) {
     let place = |name: &str| dir.path().join(name);
     let program = |path: PathBuf, script: &str| {
         fs::create_dir_all(path.parent().expect("a folder")).expect("made");
-        fs::write(&path, script).expect("written");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("changed");
+        brisk_requires::executable(&path, script);
     };
     program(place("bin/make"), "#!/bin/sh\n");
     program(place("target/release/brisk"), BRISK);

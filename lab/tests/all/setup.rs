@@ -16,8 +16,7 @@ fn setup_with(candidate: &str) -> (Option<i32>, String) {
         format!("case \"$2\" in *-web*) printf '  Candidate: {candidate}\\n' ;; *) printf '  Candidate: 1\\n' ;; esac");
     for (name, script) in [("cargo", "exit 1"), ("rustc", "exit 1"), ("apt-get", "exit 0"), ("apt-cache", &offers)] {
         let path = programs.path().join(name);
-        fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("written");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("changed");
+        brisk_requires::executable(&path, format!("#!/bin/sh\n{script}\n"));
     }
     let path = format!("{}:/usr/bin:/bin", programs.path().display());
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/setup");

@@ -30,6 +30,7 @@
 
 mod attempt;
 mod capability;
+mod executable;
 mod requirement;
 mod wait;
 
@@ -39,6 +40,7 @@ use std::panic::Location;
 use std::path::Path;
 
 pub use capability::Capability;
+pub use executable::executable;
 use requirement::Requirement;
 pub use wait::{KilledLate, LIMIT, end_of, killed_late, line_with, next_line, until};
 
