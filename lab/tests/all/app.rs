@@ -1,6 +1,5 @@
 //! The program that does the storage work, on this machine.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

@@ -2,7 +2,6 @@
 //! so that what a cut can do is done here by hand.
 
 use std::io::{Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 

@@ -6,7 +6,7 @@ use crate::swap_areas;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};

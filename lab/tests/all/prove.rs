@@ -1,7 +1,6 @@
 //! `brisk prove` from outside: what is refused and in which words, and readers and writers as processes of their own.
 //! What launches and daemon do is tested where they are.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;

@@ -1,7 +1,6 @@
 //! What scripts/run says of this machine, and that nothing is left, with scripts in place of make and brisk.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -2,7 +2,6 @@
 //! since neither sources nor packages of this machine are to change.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
