@@ -75,6 +75,7 @@ fn a_mounted_device_goes_by_force() {
 #[test]
 fn swap_goes_on_and_off() {
     requires!(Swap, Program("mkswap"), Program("swapon"));
+    let _alone = crate::swap_areas::one_at_a_time();
     let Some(lab) = Guard::new() else { return };
     let device = lab.up(&["--preset", "galaxy-s5-emmc", "--size", "32M"]);
     run("mkswap", &[&device]);

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 use brisk_api::Client;
@@ -24,9 +23,6 @@ use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
 const LIMIT_BYTES: u64 = 128 * MIB;
-
-/// Swap areas are the kernel's: one phone with swap at a time.
-static SWAP: Mutex<()> = Mutex::new(());
 
 /// An app under a name that has a known key; it holds `hold` and uses `answer` of it, both in MB, for an answer.
 fn app(name: &str, hold: u32, answer: u32) -> App {
@@ -55,7 +51,7 @@ struct Bed {
 impl Bed {
     fn make(swap: SwapKind) -> Option<Self> {
         available(&[Capability::MemoryV1, Capability::Zram, Capability::Program("Xvfb")])?;
-        let one = SWAP.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let one = crate::swap_areas::one_at_a_time();
         let mut bench = Bench::new()?;
         let tests = std::env::current_exe().expect("this program");
         let specimen = tests.ancestors().nth(2).expect("a target directory").join("examples/specimen");

@@ -3,12 +3,12 @@
 use crate::lab_guard;
 use crate::phone_bench;
 use crate::player;
+use crate::swap_areas;
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::BufReader;
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -22,13 +22,6 @@ use player::Player;
 use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
-
-/// Swap areas are the kernel's: one phone with swap at a time.
-static SWAP: Mutex<()> = Mutex::new(());
-
-fn one_at_a_time() -> std::sync::MutexGuard<'static, ()> {
-    SWAP.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
 
 #[test]
 #[ignore = "what the other tests run in a phone"]
@@ -85,7 +78,7 @@ fn most(part: usize, whole: usize, what: &str) {
 
 /// Two apps that do not fit, on an area: what the trace has of each page, against the page tables.
 fn two_apps(swap: SwapKind, area: usize) {
-    let _one = one_at_a_time();
+    let _one = swap_areas::one_at_a_time();
     let Some(bench) = Bench::new() else { return };
     let phone = up(&bench, swap);
     let program = Player::install(&phone);
@@ -196,7 +189,7 @@ fn compressed_memory_is_recorded_as_the_flash_is() {
 #[test]
 fn without_groups_processes_are_apps_by_their_names() {
     requires!(MemoryV1, Zram, Bpf);
-    let _one = one_at_a_time();
+    let _one = swap_areas::one_at_a_time();
     let Some(bench) = Bench::new() else { return };
     let phone = up(&bench, SwapKind::Zram);
     let program = Player::install(&phone);
@@ -220,7 +213,7 @@ fn without_groups_processes_are_apps_by_their_names() {
 #[test]
 fn a_mark_just_before_the_end_is_in_the_trace() {
     requires!(MemoryV1, Bpf);
-    let _one = one_at_a_time();
+    let _one = swap_areas::one_at_a_time();
     let Some(bench) = Bench::new() else { return };
     let phone = up(&bench, SwapKind::Flash);
     for _ in 0..5 {
@@ -252,7 +245,7 @@ fn recording(bench: &Bench, words: &[&str]) -> Child {
 #[test]
 fn ctrl_c_ends_a_recording_that_is_shown_and_replayed() {
     requires!(MemoryV1, Bpf);
-    let _one = one_at_a_time();
+    let _one = swap_areas::one_at_a_time();
     let Some(bench) = Bench::new() else { return };
     let phone = up(&bench, SwapKind::Flash);
     let program = Player::install(&phone);
@@ -289,7 +282,7 @@ fn ctrl_c_ends_a_recording_that_is_shown_and_replayed() {
 #[test]
 fn a_recording_ends_when_its_phone_is_taken_down() {
     requires!(MemoryV1, Bpf);
-    let _one = one_at_a_time();
+    let _one = swap_areas::one_at_a_time();
     let Some(bench) = Bench::new() else { return };
     let phone = up(&bench, SwapKind::Flash);
     let program = Player::install(&phone);
@@ -309,7 +302,7 @@ fn a_recording_ends_when_its_phone_is_taken_down() {
 #[test]
 fn what_cannot_be_recorded_is_named_and_leaves_no_file() {
     requires!(MemoryV1);
-    let _one = one_at_a_time();
+    let _one = swap_areas::one_at_a_time();
     let Some(bench) = Bench::new() else { return };
     let refused = |words: &[&str], part: &str| {
         let output = swap(&bench, &[&["record"], words].concat()).output().expect("brisk starts");

@@ -1,14 +1,20 @@
 //! Swap areas of this machine, for tests of phones with swap.
 
-use brisk_requires::Capability;
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Swap areas are the kernel's: one phone with swap at a time. `None`, with the skip recorded, where other swap is on,
-/// to which pages of the phone could go.
-pub(crate) fn alone_with_swap() -> Option<std::sync::MutexGuard<'static, ()>> {
+use brisk_requires::Capability;
+
+/// Swap areas are the kernel's, so one test has one at a time.
+pub(crate) fn one_at_a_time() -> MutexGuard<'static, ()> {
+    static SWAP: Mutex<()> = Mutex::new(());
+    SWAP.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// `None`, with the skip recorded, where other swap is on, to which pages of the phone could go.
+pub(crate) fn alone_with_swap() -> Option<MutexGuard<'static, ()>> {
     brisk_requires::available(&[Capability::Swap])?;
-    static SWAP: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    let alone = SWAP.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let alone = one_at_a_time();
     let areas = swaps();
     if areas.is_empty() {
         return Some(alone);

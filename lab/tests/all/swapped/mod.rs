@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::MutexGuard;
 
 use brisk_requires::{Capability, available, skip};
 use brisk_sense::Sense;
@@ -13,6 +14,7 @@ pub(crate) struct SwappedOut {
     group: PathBuf,
     area: PathBuf,
     _dir: tempfile::TempDir,
+    _alone: MutexGuard<'static, ()>,
 }
 
 fn run(program: &str, words: &[&str]) -> bool {
@@ -28,6 +30,7 @@ impl SwappedOut {
             Capability::Program("mkswap"),
             Capability::Program("swapon"),
         ])?;
+        let alone = crate::swap_areas::one_at_a_time();
         let sense = Sense::default();
         if !sense.swaps().is_ok_and(|areas| areas.is_empty()) {
             skip(Capability::SwapFile, "another swap area is in use");
@@ -49,7 +52,7 @@ impl SwappedOut {
         let root = sense.cgroups().expect("groups").v1_with("memory").expect("required").mount_point.clone();
         let group = root.join(format!("brisk-test-{name}-{}", std::process::id()));
         fs::create_dir(&group).expect("made");
-        Some(Self { group, area, _dir: dir })
+        Some(Self { group, area, _dir: dir, _alone: alone })
     }
 
     pub(crate) fn group(&self) -> &Path {
