@@ -99,7 +99,8 @@ fn what_is_ignored_of_a_job_file_is_named_and_a_table_is_known_by_its_content() 
 /// Words of a short profile of `device`.
 fn short<'a>(device: &'a str, profiles: &'a str, json: &'a str) -> Vec<&'a str> {
     let name = device.strip_prefix("/dev/").unwrap_or(device);
-    let all = "--destroy-data --size 32M --cell 0.2 --rounds 1 --depths 4,16 --schedulers mq-deadline,none";
+    // With this seed something of each load arrives in cells that are so short.
+    let all = "--destroy-data --seed 3 --size 32M --cell 0.2 --rounds 1 --depths 4,16 --schedulers mq-deadline,none";
     let mut words = vec!["--device", name, "--profiles", profiles, "--json", json];
     words.extend(all.split(' '));
     words
@@ -149,14 +150,8 @@ fn a_profile_is_measured_and_kept_and_settings_are_put_back() {
     assert!(document["taken_over_cells"].as_u64() > Some(0));
     let workloads = document["workloads"].as_array().expect("a list");
     assert_eq!(workloads.len(), 18);
-    let mut compared = 0;
     for workload in workloads {
         let cells = workload["cells"].as_array().expect("a list");
-        // A cell is so short here that nothing of a rare load may arrive in it.
-        if cells.is_empty() {
-            continue;
-        }
-        compared += 1;
         // mq-deadline as found, with 4 and with 16, and none with the four tags of the device.
         let depths: Vec<_> = cells.iter().map(|c| c["setting"]["queue_depth_requests"].to_string()).collect();
         let tried = [before[1].as_str(), "4", "16", "4"].map(str::to_owned);
@@ -167,7 +162,6 @@ fn a_profile_is_measured_and_kept_and_settings_are_put_back() {
         assert_eq!(tries_more, cached, "{workload}");
         assert!(cells.iter().all(|cell| cell["request_uj_mean"].as_f64() > Some(1.0)), "{workload}");
     }
-    assert!(compared >= 12, "only {compared} workloads have cells");
     let model = brisk_profile::store::load(Path::new(&profiles), "galaxy-s5-emmc").expect("usable").expect("kept");
     assert_eq!((model.device.as_str(), model.workloads.len()), ("galaxy-s5-emmc", 18));
 }
