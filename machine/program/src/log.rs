@@ -2,7 +2,7 @@
 //!
 //! A log is on a full disk, its reader has ended, or its reader has stopped reading: none of that may end a program,
 //! stop a service or change an exit status. The macros of the standard library panic there, so all programs of brisk
-//! write with [`error!`], [`warn!`], [`notice!`] and [`info!`], and clippy refuses the others.
+//! write with `error!`, `warn!`, `notice!` and `info!`, and clippy refuses the others.
 //!
 //! Where standard error is the journal of systemd (`JOURNAL_STREAM`), each line begins with its priority, as in
 //! sd-daemon(3), so that `journalctl -p err` finds errors. A service ([`serve`]) writes the time into a log that is a

@@ -9,7 +9,7 @@ pub fn set_commit(commit: &'static str) {
     COMMIT.get_or_init(|| commit);
 }
 
-/// See [`crate::Environment::commit`].
+/// See [`crate::results::Environment::commit`].
 #[must_use]
 pub fn commit() -> Option<String> {
     COMMIT.get().map(|commit| (*commit).to_owned())

@@ -132,7 +132,7 @@ pub enum Ending {
     /// The display server went away.
     DisplayLost,
     /// A program without windows that keeps running, watched without a screen: it was idle for
-    /// [`LaunchReport::idle_limit_ms`].
+    /// `LaunchReport::idle_limit_ms`.
     Headless,
 }
 

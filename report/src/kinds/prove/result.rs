@@ -118,7 +118,7 @@ pub struct ProveReport {
     pub header: Header,
     /// The phone.
     pub phone: PhoneFacts,
-    /// The four conditions (see [`conditions`]).
+    /// The four conditions (see `conditions`).
     pub conditions: Vec<Condition>,
     /// The apps, each with a set for each condition.
     pub apps: Vec<SuiteApp>,
