@@ -15,7 +15,7 @@ from brisk_fleet import cli
 
 ROOT = Path(__file__).parents[2]
 UNIT = ROOT / "packaging" / "brisk-fleet.service"
-CONTAINER = ROOT / "products" / "fleet" / "Containerfile"
+CONTAINER = ROOT / "fleet" / "Containerfile"
 PROGRAM = "/opt/brisk-fleet/bin/brisk-fleet"
 
 
@@ -38,7 +38,7 @@ def test_the_unit_and_the_container_give_the_server_what_it_takes() -> None:
     # All that the source links to is copied too.
     copied = [ROOT / line.split()[1] for line in container.splitlines() if line.startswith("COPY ") and "--from" not in line]
     assert all(path.exists() for path in copied)
-    source = ROOT / "products" / "fleet" / "src"
+    source = ROOT / "fleet" / "src"
     links = {path.resolve() for path in source.rglob("*") if path.is_symlink()}
     assert links
     assert links <= set(copied)
