@@ -36,10 +36,10 @@ small: setup ## build the binaries of packages, which are small and take longer 
 	mkdir -p $(SMALL)
 	cp $(PROGRAMS:%=$(TARGET)/$(HOST)/small/%) $(SMALL)/
 
-run: ## from nothing to a report: this disk within five minutes, all with an emulated phone within fourteen
+run: ## from nothing to a report: first this disk, then an emulated phone
 	@scripts/run
 
-check: ## format, lints and fast tests: two minutes after a change
+check: ## format, lints and the tests next to the code
 	@scripts/test check
 
 test: ## everything that has to hold before a change is kept

@@ -1,7 +1,8 @@
 //! `--json[=FILE]` of commands that show facts: one JSON document with its kind and version, instead of text or in a
 //! file.
 //!
-//! Documents of measurements are those of `brisk-results`, and [`crate::output`] writes them; their form is the same.
+//! Documents of measurements are those of `brisk_report::results`, and [`crate::output`] writes them; their form is the
+//! same.
 
 use std::path::PathBuf;
 

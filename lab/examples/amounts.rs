@@ -1,7 +1,7 @@
 //! Runs cases in the guest and prints what they wrote and how long they took: by this the constants of `workload.rs`
 //! are set.
 //!
-//! `cargo run --release -p brisk-cures --example amounts -- PRESETS APPS SOLUTIONS SEEDS PAGES`, each but the last a
+//! `cargo run --release -p brisk-lab --example amounts -- PRESETS APPS SOLUTIONS SEEDS PAGES`, each but the last a
 //! list with commas, 0 for all pages; from a source tree.
 
 #![allow(clippy::print_stderr, clippy::print_stdout, reason = "an example shows what it found")]

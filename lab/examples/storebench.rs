@@ -1,6 +1,6 @@
 //! A fleet of emulated devices: StoreBench and two studies on each, in model time, as documents of brisk.
 //!
-//! `cargo run --release -p brisk-flash --example storebench -- DIR DEVICES SEED` draws devices from the presets and
+//! `cargo run --release -p brisk-lab --example storebench -- DIR DEVICES SEED` draws devices from the presets and
 //! writes a file of documents for each into DIR, and `devices.tsv` with a line for each: its file, and the model of its
 //! machine.
 //!

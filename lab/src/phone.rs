@@ -2,7 +2,7 @@
 //! and measured from outside.
 //!
 //! [`Images`] builds and caches the root; [`Phones`] brings a phone up from it in seconds and takes it down; a
-//! [`Phone`] gives commands for `brisk_launch`, a background writer, and the variants of the what-if study.
+//! [`Phone`] gives commands for [`crate::launch`], a background writer, and the variants of the what-if study.
 //!
 //! Properties: only processes in the phone access its flash; an image contains nothing of the machine that built it; no
 //! process or mount is left behind, whether a phone ends by `down`, by a kill of its owner or by a crash of its device;

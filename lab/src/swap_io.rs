@@ -1,4 +1,4 @@
-//! Swap traces and the machine: records swapping as a trace for `brisk_swap`, and replays a trace on a block device.
+//! Swap traces and the machine: records swapping as a trace for `crate::swap`, and replays a trace on a block device.
 //!
 //! A recording has which app's page went to which slot, or came from it, and when. Two sources are joined. Events of
 //! the block layer and of page faults ([`brisk_probes::SwapTrace`]) have the slot, the time, and the memory group that

@@ -2,7 +2,7 @@
 //! and the engine that uses the profile, on a device at work.
 
 #[allow(dead_code, reason = "other tests use more of it")]
-#[path = "../../../lab/tests/all/lab_guard/mod.rs"]
+#[path = "../../../lab/tests/shared/lab_guard/mod.rs"]
 mod lab_guard;
 
 use std::os::fd::AsFd as _;

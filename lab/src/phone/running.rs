@@ -317,7 +317,7 @@ impl Phone {
         Ok(self.phones.lab.change(&self.lab_device()?, &[], Some(timed), true)?)
     }
 
-    /// An app of the catalogue on a display, for `brisk_launch`.
+    /// An app of the catalogue on a display, for [`crate::launch`].
     ///
     /// # Errors
     /// When the phone does not have it.
@@ -336,7 +336,7 @@ impl Phone {
         Ok(launch)
     }
 
-    /// Any command as the phone's user, for `brisk_launch` or [`crate::phone::become_app`].
+    /// Any command as the phone's user, for [`crate::launch`] or [`crate::phone::become_app`].
     #[must_use]
     pub fn command(&self, command: Vec<OsString>, display: Option<&str>) -> Launch {
         let mut env = mounts::environment(display);

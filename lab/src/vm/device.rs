@@ -1,7 +1,7 @@
 //! The guest's flash device as parameters of its kernel module: fields of `struct bf_params`.
 //!
 //! A preset has parameters with convenient units (`read_us = 70`); the module takes the core's fields
-//! (`read_ns=70000`). The names differ only in the unit, so the table of `brisk-flash` is the only list of them.
+//! (`read_ns=70000`). The names differ only in the unit, so the table of [`crate::flash`] is the only list of them.
 
 use std::collections::BTreeMap;
 use std::path::Path;

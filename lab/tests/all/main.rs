@@ -1,44 +1,18 @@
-//! Tests of brisk-lab from outside, a module for each subject.
+//! Tests of the laboratory from outside that may run beside each other.
 
 mod app;
 mod calibration;
 mod called;
-mod common;
 mod crash;
-mod front_watch;
 mod guest;
 mod heap_study;
 mod json;
 mod kernel;
-mod lab;
-mod lab_guard;
 mod lab_words;
-mod launch;
-mod launch_launch;
-mod leftovers;
-mod memory_ground;
-mod memory_study;
-mod painter;
-mod phone;
-mod phone_bench;
-mod phone_memory;
-mod phone_memory_faults;
-mod phone_owner;
-mod player;
 mod predict;
 mod prove;
-mod relaunch;
-mod relaunch_wayland;
 mod run_words;
 mod setup;
 mod suite;
 mod swap;
-mod swap_areas;
-mod swap_real;
-mod swap_record;
-mod swapped;
 mod tables;
-mod watch;
-mod wayland;
-mod wayland_app;
-mod x11;

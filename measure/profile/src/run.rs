@@ -36,7 +36,7 @@ use crate::open_loop::OpenLoop;
 use crate::store;
 use crate::workload::Workload;
 use cell::{Sums, reopened};
-use table::{fewer_rounds, is_noisy, mean, noisy, saturated, spread_share, table};
+use table::{fewer_rounds, is_noisy, mean, noisy, saturated, spread_share, table, take_unmeasured, unmeasured};
 
 /// Depths to try, as far as the device supports them; `none` has the driver's.
 pub const DEPTHS_REQUESTS: [u32; 4] = [4, 16, 64, 128];
@@ -248,7 +248,15 @@ pub fn run(sense: &Sense, lab: &Client, paths: &Paths, options: &Options, contro
     let mut written_bytes = bench.rounds(&plan, &search::grid(&plan), &mut stand)?;
     written_bytes += bench.search(sense, &mut plan, &mut stand)?;
 
-    let (model, rates) = table(&plan, &unfinished, model, kind);
+    let (mut model, rates) = table(&plan, &unfinished, model, kind);
+    let without_requests = take_unmeasured(&mut model);
+    if model.workloads.is_empty() {
+        let why = "none of its requests was done in its cells: use a longer --cell".to_owned();
+        return Err(Error::Workload { name: without_requests.join(", "), why });
+    }
+    if !without_requests.is_empty() {
+        head.warn([unmeasured(&without_requests)]);
+    }
     if rates.values().any(|(_, kept_up)| !kept_up) {
         head.warn([saturated(&rates)]);
     }

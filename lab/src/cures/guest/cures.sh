@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0-only
-# What cases of brisk-cures are made of, behind kernel/guest/functions.sh: devices, file systems and memory for the data of an app, and
+# What cases of the suite of cures are made of, behind kernel/guest/functions.sh: devices, file systems and memory for the data of an app, and
 # its run with the requests that reach the devices.
 
 tracing=/sys/kernel/debug/tracing

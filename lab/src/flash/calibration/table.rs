@@ -82,7 +82,7 @@ fn significant(value: f64) -> String {
 const HEAD: &str = "\
 # Calibration of the flash model
 
-Made by `cargo run --release -p brisk-flash --example calibration`; `make test` checks that it is fresh.
+Made by `cargo run --release -p brisk-lab --example calibration`; `make test` checks that it is fresh.
 
 Model time only: no machine's speed enters. Which figures were used for fitting, and by which rule, stands in
 `src/calibration.rs`; each parameter's source stands in `presets/`. Errors are relative to the printed value; *beyond

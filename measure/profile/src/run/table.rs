@@ -135,6 +135,24 @@ pub(super) fn fewer_rounds(left_out: u32, options: &super::Options) -> Warning {
     }
 }
 
+/// Takes the workloads out of the model of which nothing arrived under the device's own setting, and returns their names:
+/// no cost can be compared with that of others, and a model with one of them is refused by [`Model::check`].
+pub(super) fn take_unmeasured(model: &mut Model) -> Vec<String> {
+    let Model { workloads, own, .. } = model;
+    let unmeasured = workloads.extract_if(.., |workload| workload.cells.iter().all(|cell| cell.setting != *own));
+    unmeasured.map(|workload| workload.name).collect()
+}
+
+pub(super) fn unmeasured(names: &[String]) -> Warning {
+    Warning {
+        code: "unmeasured_workloads".to_owned(),
+        text: format!(
+            "No request of {} was done in its cells: it is left out. A longer --cell has time for requests that are rare.",
+            names.join(", ")
+        ),
+    }
+}
+
 pub(super) fn saturated(rates: &Rates) -> Warning {
     let mut names: Vec<&str> =
         rates.iter().filter(|(_, (_, kept_up))| !kept_up).map(|((name, _), _)| name.as_str()).collect();

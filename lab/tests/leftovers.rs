@@ -1,8 +1,10 @@
-//! scripts/leftovers, by which a test run knows what it left from what others have up. Needs root, FUSE, loop devices
-//! and control groups.
+//! scripts/leftovers, by which a test run knows what it left from what others have up. A program of its own: what other
+//! tests of the same run have up meanwhile are its leftovers. Needs root, FUSE, loop devices and control groups.
 
-use crate::lab_guard;
-use crate::phone_bench;
+#[path = "shared/lab_guard/mod.rs"]
+mod lab_guard;
+#[path = "shared/phone_bench/mod.rs"]
+mod phone_bench;
 
 use std::fs;
 use std::path::Path;

@@ -1,0 +1,10 @@
+//! Tests of the laboratory that time launches and returns: nothing else of the suite runs beside them.
+
+mod launch;
+mod launch_launch;
+mod relaunch;
+mod relaunch_wayland;
+#[path = "../shared/swap_areas/mod.rs"]
+mod swap_areas;
+#[path = "../shared/swapped/mod.rs"]
+mod swapped;
