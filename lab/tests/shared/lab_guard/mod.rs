@@ -1,5 +1,6 @@
 //! A lab of its own for each test, cleared up whatever happens.
 
+#![allow(dead_code, reason = "each test program uses a part of it")]
 #![allow(clippy::print_stderr, reason = "a test reports to its output")]
 
 use std::fs;

@@ -1,5 +1,7 @@
 //! A lab with an image for phones, for tests.
 
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
 use crate::lab_guard::{Guard, run};
 use brisk_lab::phone::{NewPhone, Phone, Phones, make_image};
 use brisk_requires::{Capability, available};

@@ -1,5 +1,7 @@
 //! Swap areas of this machine, for tests of phones with swap.
 
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
