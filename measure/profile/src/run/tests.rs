@@ -67,8 +67,8 @@ fn cells_are_medians_over_rounds_and_a_setting_that_was_refused_has_none() {
 #[test]
 fn a_workload_of_which_nothing_arrived_is_left_out_of_a_profile_that_can_be_used() {
     let run = plan();
-    let mut found = Unfinished::default();
-    found.cells = vec![(0, 0, 0, sums(0, 0.0)), (0, 0, 1, sums(10, 10.0)), (0, 1, 0, sums(3, 1.0))];
+    let cells = vec![(0, 0, 0, sums(0, 0.0)), (0, 0, 1, sums(10, 10.0)), (0, 1, 0, sums(3, 1.0))];
+    let found = Unfinished { cells, ..Unfinished::default() };
     let (mut model, _) = table(&run, &found, "TEST".to_owned(), "emmc".to_owned());
     assert!(model.check().is_err());
     let names = take_unmeasured(&mut model);
