@@ -1,7 +1,6 @@
 //! `brisk profile` from outside: words of refusal, a whole run on an emulated device, a stop and what comes after it;
 //! and the engine that uses the profile, on a device at work.
 
-#[allow(dead_code, reason = "other tests use more of it")]
 #[path = "../../../lab/tests/shared/lab_guard/mod.rs"]
 mod lab_guard;
 
