@@ -115,7 +115,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     args.shared.outputs.check(&options.path)?;
     let session = Session::begin()?;
     let outcome = session.measure(|sense, control| storebench::run(sense, &options, control));
-    session.end(outcome.map(|report| Document::Bench(Box::new(report))), &args.shared.outputs)
+    session.end(outcome.map(Document::from), &args.shared.outputs)
 }
 
 /// The place asked for, or where this person's data lives.

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use brisk_bench::results::{ConcurrencyParameter, Direction, Document, FrontierReport, Pattern};
 use brisk_bench::study::{Common, concurrency, footprint, schedulers, slowdown};
 use brisk_bench::work_file::Size;
 use brisk_command::session::Session;
 use brisk_command::{duration, size};
 use brisk_engine::smartio::Concurrency;
-use brisk_report::results::{ConcurrencyParameter, Direction, Document, FrontierReport, Pattern};
 use clap::Subcommand;
 
 use self::kept::Keep;
@@ -220,7 +220,7 @@ fn run_slowdown(args: &SlowdownArgs) -> anyhow::Result<ExitCode> {
     };
     every.run(&options.common, |session| {
         let report = session.measure(|sense, control| slowdown::run(sense, &options, control))?;
-        Ok(Document::Slowdown(Box::new(report)))
+        Ok(Document::from(report))
     })
 }
 
@@ -237,7 +237,7 @@ fn run_concurrency(args: &ConcurrencyArgs) -> anyhow::Result<ExitCode> {
     let session = Session::begin()?;
     let outcome = session.measure(|sense, control| concurrency::run(sense, &options, control));
     let report = outcome.as_ref().ok().cloned();
-    let code = session.end(outcome.map(|report| Document::Concurrency(Box::new(report))), &every.shared.outputs)?;
+    let code = session.end(outcome.map(Document::from), &every.shared.outputs)?;
     if let Some(report) = report {
         args.keep.keep(&report.header, &session, |profile| {
             let found = parameters(&report.parameters).map(|found| profile.concurrency = Some(found));
@@ -275,7 +275,7 @@ fn run_schedulers(args: &SchedulersArgs) -> anyhow::Result<ExitCode> {
     every.run(&options.common, |session| {
         let paths = session.paths();
         let report = session.measure(|sense, control| schedulers::run(sense, &paths, &options, control))?;
-        Ok(Document::Schedulers(Box::new(report)))
+        Ok(Document::from(report))
     })
 }
 
@@ -301,6 +301,6 @@ fn run_footprint(args: &FootprintArgs) -> anyhow::Result<ExitCode> {
     };
     every.run(&options.common, |session| {
         let report = session.measure(|sense, control| footprint::run(sense, &options, control))?;
-        Ok(Document::Footprint(Box::new(report)))
+        Ok(Document::from(report))
     })
 }

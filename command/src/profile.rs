@@ -7,10 +7,10 @@ use anyhow::bail;
 use brisk_bench::work_file::Size;
 use brisk_engine::smartstorage::Model;
 use brisk_profile::meter::MeterKind;
+use brisk_profile::results::ProfileReport;
 use brisk_profile::run::{DEPTHS_REQUESTS, Measured, Options};
 use brisk_profile::workload::{self, Workload};
 use brisk_profile::{fio, recording, report, store};
-use brisk_report::results::ProfileReport;
 use clap::ValueEnum;
 
 use crate::output::Outputs;

@@ -13,10 +13,12 @@ mod front_watch;
 use std::process::ExitCode;
 
 use anyhow::bail;
+use brisk_command::documents::{compare, report, submit};
 use brisk_command::terminal::step;
 use brisk_command::{VERSION, completion, defaults, exit_code, man};
 use clap::{CommandFactory as _, Parser, Subcommand};
 
+use crate::results::KINDS;
 use crate::study::{
     candidates, heap_study, kernel, latency, launch, memory_study, predict, profile, prove, suite, swap,
 };
@@ -60,6 +62,15 @@ enum Command {
     /// Measure in a virtual machine what settings cost in energy and delay (brisk profile --virtual)
     #[command(hide = true)]
     Profile(brisk_command::profile::Args),
+    /// Show results of all kinds (brisk report)
+    #[command(hide = true)]
+    Report(report::Args),
+    /// Compare results of all kinds (brisk compare)
+    #[command(hide = true)]
+    Compare(compare::Args),
+    /// Send results of all kinds (brisk submit)
+    #[command(hide = true)]
+    Submit(submit::Args),
     /// Write the man pages of these commands into a directory
     #[command(hide = true)]
     Man(brisk_command::man::Args),
@@ -107,6 +118,9 @@ fn run() -> anyhow::Result<ExitCode> {
         Command::Profile(args) => profile::run(&args),
         Command::Study(Study::Memory(args)) => memory_study::run(&args),
         Command::Study(Study::Heap(args)) => heap_study::run(&args),
+        Command::Report(args) => report::run(&args, KINDS),
+        Command::Compare(args) => compare::run(&args, KINDS),
+        Command::Submit(args) => submit::run(&args, KINDS),
         Command::Man(args) => {
             man::write_all(&args.dir, command().display_name("brisk"), true).map(|()| ExitCode::SUCCESS)
         }

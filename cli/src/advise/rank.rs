@@ -6,7 +6,9 @@
 //! bound of the studies and no cure, so it is not listed.
 
 use brisk_api::init::Init;
-use brisk_report::results::{CureCrash, CureRow, FootprintDrop};
+use brisk_bench::results::FootprintDrop;
+
+use super::cures::{CureCrash, CureRow};
 use brisk_sync::advice::Advice;
 use brisk_sync::policy::Class;
 use serde::Serialize;
@@ -286,17 +288,8 @@ mod tests {
             workload: "webbench".to_owned(),
             preset: preset.to_owned(),
             solution: solution.to_owned(),
-            text: String::new(),
             risk: risk.to_owned(),
-            run_s: None,
             gain: Summary::of(&[gain]),
-            storage_s: None,
-            sequential_bytes: None,
-            random_bytes: None,
-            published_gain_low: None,
-            published_gain_high: None,
-            published_place: None,
-            failure: None,
         }
     }
 

@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use brisk_bench::results::{Document, FrontierPoint, FrontierReport};
 use brisk_bench::study::frontier;
 use brisk_command::session::Session;
 use brisk_command::{duration, size};
 use brisk_core::knob::{Knob, QueueSetting};
 use brisk_engine::smartio::{Evidence, Profile, QueueSettings};
-use brisk_report::results::{Document, FrontierPoint, FrontierReport};
 
 use super::kept::Keep;
 use super::{DAY, Degrees, Every, SECOND};
@@ -58,7 +58,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let paths = session.paths();
     let outcome = session.measure(|sense, control| frontier::run(sense, &paths, &options, control));
     let report = outcome.as_ref().ok().cloned();
-    let code = session.end(outcome.map(|report| Document::Frontier(Box::new(report))), &every.shared.outputs)?;
+    let code = session.end(outcome.map(Document::from), &every.shared.outputs)?;
     if let Some(report) = report {
         args.keep.keep(&report.header, &session, |profile| choose(&report, profile))?;
     }

@@ -28,7 +28,7 @@ use serde_json::json;
 
 use super::fleet::{Evidence, Fleet, FleetProfile, Here, Key, signer};
 use super::{Args, Measurement, Stillness, place_on};
-use crate::{study, submit};
+use crate::study;
 
 /// Larger files are no settings: a profile takes about 600 bytes.
 const FILE_BYTES_MAX: u64 = 16 << 20;
@@ -216,7 +216,13 @@ fn here(sense: &Sense, device: &Device) -> anyhow::Result<Here> {
     let disk = disk.with_context(|| format!("{} is gone", device.name))?;
     let identity = sense.identity(&disk)?;
     let model = if identity.is_lab { Some(identity.model.as_str()) } else { disk.model.as_deref() };
-    Ok(Here::of(&identity.kind, model, identity.firmware.as_deref(), identity.is_lab, &submit::private_words()))
+    Ok(Here::of(
+        &identity.kind,
+        model,
+        identity.firmware.as_deref(),
+        identity.is_lab,
+        &brisk_command::documents::submit::private_words(),
+    ))
 }
 
 /// Ends where the file has nothing for a device that was named, or for none at all.

@@ -27,7 +27,6 @@ const RULES: &[Rule] = &[
     ("machine/sync", &[], None),
     ("measure/bench", &["core", "sense", "act", "program", "report"], None),
     ("measure/profile", &["core", "program", "sense", "act", "bench", "report", "engine"], None),
-    ("measure/submission", &["core", "report"], None),
     ("report", &["core"], None),
     ("kernel/mars", &[], Some(&["cc"])),
     ("kernel/smartio", &[], Some(&["cc"])),

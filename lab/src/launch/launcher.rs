@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use crate::results::{ColdCheck, DeviceTime, LaunchRun, SplitMethod, Warning};
 use crate::screen::Screen;
 use brisk_probes::{Event, Inode, Kind, Trace, major_minor};
-use brisk_report::results::{ColdCheck, DeviceTime, LaunchRun, SplitMethod, Warning};
 use brisk_sense::{DeviceNumber, Mount, OpenedFiles, Sense};
 
 use crate::launch::app::App;

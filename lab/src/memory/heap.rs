@@ -12,7 +12,7 @@ mod dumpsys;
 mod evaluate;
 mod table;
 
-use brisk_report::results::{HeapAim, HeapAlpha, HeapApp, HeapThreshold};
+use crate::results::{HeapAim, HeapAlpha, HeapApp, HeapThreshold};
 
 pub use table::{Form, Table, TableError, Trace};
 

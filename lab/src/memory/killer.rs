@@ -25,7 +25,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::phone::MemoryGroup;
-use brisk_report::results::EndedBy;
+use crate::results::EndedBy;
 use brisk_sense::{Resource, Sense};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 

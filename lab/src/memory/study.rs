@@ -25,9 +25,9 @@ use std::time::{Duration, Instant};
 
 use crate::launch::{Launcher, Resident};
 use crate::phone::{App, Home, MemoryGroup, Phone};
+use crate::results::{Ending, MemoryFailure, MemoryPart, RelaunchRun};
 use crate::screen::{Input, Screen};
 use brisk_core::causes::in_one_line;
-use brisk_report::results::{Ending, MemoryFailure, MemoryPart, RelaunchRun};
 use brisk_sense::{ProcessMemory, Sense};
 
 pub use free::{FreeOptions, free};

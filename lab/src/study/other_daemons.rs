@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::phone::Phone;
+use crate::results::Warning;
 use brisk_api::{Client, ClientError, SOCKET, Status};
 use brisk_core::causes::in_one_line;
 use brisk_daemon::config::{Config, Devices};
-use brisk_report::results::Warning;
 use brisk_sense::Sense;
 
 /// Name of the lock file in a run folder, and as the kernel shows it when the folder was removed.

@@ -18,8 +18,8 @@ mod text;
 
 use std::path::PathBuf;
 
+use crate::results::{HuntBound, HuntFound, HuntLoad, HuntRatio, HuntRow, KernelFidelity};
 use brisk_core::stats::Summary;
-use brisk_report::results::{HuntBound, HuntFound, HuntLoad, HuntRatio, HuntRow, KernelFidelity};
 
 use self::load::{DIMENSIONS, Levels};
 use self::score::{Bound, BySchedulers, Figures, NONE, over_seeds};
@@ -500,11 +500,11 @@ mod tests {
                 Bound::Domination => assert_eq!(bounds, [3.15, 1.26]),
                 _ => assert_eq!(bounds, [3.15]),
             }
-            let without = brisk_report::results::KernelScenario {
+            let without = crate::results::KernelScenario {
                 name: "found".to_owned(),
                 title: String::new(),
                 question: String::new(),
-                device: brisk_report::results::KernelDevice {
+                device: crate::results::KernelDevice {
                     preset: String::new(),
                     changed: Default::default(),
                     size_bytes: 1,
@@ -515,7 +515,7 @@ mod tests {
                 seeds: vec![1],
                 scale: 1.0,
                 write_min_percent: 90.0,
-                loads: vec![brisk_report::results::KernelLoad { name: LOAD.to_owned(), words: String::new() }],
+                loads: vec![crate::results::KernelLoad { name: LOAD.to_owned(), words: String::new() }],
                 rows: Vec::new(),
                 refused: Vec::new(),
                 fidelity: fidelity(&crate::vm::lab::Seen::default()),

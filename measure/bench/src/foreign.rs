@@ -23,9 +23,9 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use crate::results::{Direction, Warning};
 use brisk_core::snapshot::DiskTotals;
 use brisk_core::units::{format_bytes, three_digits};
-use brisk_report::results::{Direction, Warning};
 use brisk_sense::Sense;
 
 use crate::place::{Place, PlaceKind};

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use hdrhistogram::Histogram;
 
-use brisk_report::results::Latency;
+use crate::results::Latency;
 
 /// Significant digits of the histograms: each time is exact to 0.1 %.
 const DIGITS: u8 = 3;

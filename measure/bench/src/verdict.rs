@@ -5,7 +5,7 @@
 
 use brisk_core::units::{format_bandwidth, format_bytes, format_duration_ns, grouped, three_digits};
 
-use brisk_report::results::{BenchReport, CacheVerdict, Direction, JobResult, Pattern};
+use crate::results::{BenchReport, CacheVerdict, Direction, JobResult, Pattern};
 
 /// Bytes that a medium-sized app reads from storage at a cold start (a text editor with its toolkit: 35 MB).
 pub const LAUNCH_READ_BYTES: f64 = 35e6;

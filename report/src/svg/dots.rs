@@ -10,55 +10,55 @@ use super::{Canvas, LINE, Marker, Tone, drawing, px, text_width};
 
 /// One line.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Row {
+pub struct Row {
     /// Name on the left.
-    pub(crate) name: String,
+    pub name: String,
     /// Value.
-    pub(crate) value: f64,
+    pub value: f64,
     /// Its interval, where there is one.
-    pub(crate) range: Option<(f64, f64)>,
+    pub range: Option<(f64, f64)>,
     /// The value as it stands above the mark.
-    pub(crate) label: String,
+    pub label: String,
     /// Smaller words below the mark.
-    pub(crate) below: String,
+    pub below: String,
     /// Colour.
-    pub(crate) tone: Tone,
+    pub tone: Tone,
     /// Shape.
-    pub(crate) marker: Marker,
+    pub marker: Marker,
     /// What a paper published.
-    pub(crate) published: Vec<f64>,
+    pub published: Vec<f64>,
     /// From where the value changed: a hollow mark, joined to the value.
-    pub(crate) from: Option<f64>,
+    pub from: Option<f64>,
     /// Further places of the same quantity, drawn as small strokes: percentiles.
-    pub(crate) strokes: Vec<f64>,
+    pub strokes: Vec<f64>,
     /// The runs behind the value, each as a small dot below it.
-    pub(crate) runs: Vec<Run>,
+    pub runs: Vec<Run>,
 }
 
 /// One run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Run {
+pub struct Run {
     /// Its value.
-    pub(crate) value: f64,
+    pub value: f64,
     /// Whether it is far from the others: drawn larger and hollow, never left out.
-    pub(crate) outlier: bool,
+    pub outlier: bool,
 }
 
 /// A chart of dots.
 #[derive(Debug, Clone)]
-pub(crate) struct DotChart {
+pub struct DotChart {
     /// What it shows.
-    pub(crate) title: String,
+    pub title: String,
     /// The chart in words, for screen readers.
-    pub(crate) description: String,
+    pub description: String,
     /// The common axis.
-    pub(crate) x: Axis,
+    pub x: Axis,
     /// Values that matter, with a word: "as alone" at 1.
-    pub(crate) levels: Vec<(f64, String)>,
+    pub levels: Vec<(f64, String)>,
     /// Further values that the axis has to hold: so that charts side by side share one.
-    pub(crate) holds: Vec<f64>,
+    pub holds: Vec<f64>,
     /// Lines from top to bottom.
-    pub(crate) rows: Vec<Row>,
+    pub rows: Vec<Row>,
 }
 
 /// Height of a line with words below its mark.
@@ -87,7 +87,7 @@ struct Layout {
 
 impl DotChart {
     /// The drawing; as high as its rows need.
-    pub(crate) fn draw(&self, on: Canvas<'_>) -> Markup {
+    pub fn draw(&self, on: Canvas<'_>) -> Markup {
         let layout = self.layout(on.width);
         let Layout { scale, left, right, top, bottom, .. } = &layout;
         let content = html! {

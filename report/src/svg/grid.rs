@@ -16,44 +16,44 @@ const TOP: f64 = 40.0;
 
 /// One cell.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct GridCell {
+pub struct GridCell {
     /// 0 to 1.
-    pub(crate) share: f64,
+    pub share: f64,
     /// The number.
-    pub(crate) text: String,
+    pub text: String,
     /// A word below it; empty for none.
-    pub(crate) below: String,
+    pub below: String,
     /// The cell in words, shown when pointed at.
-    pub(crate) words: String,
+    pub words: String,
 }
 
 /// A row of cells; `None` where nothing was tried.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct GridRow {
+pub struct GridRow {
     /// Name on the left.
-    pub(crate) name: String,
+    pub name: String,
     /// A cell for each column.
-    pub(crate) cells: Vec<Option<GridCell>>,
+    pub cells: Vec<Option<GridCell>>,
 }
 
 /// A table of shares.
 #[derive(Debug, Clone)]
-pub(crate) struct GridChart {
+pub struct GridChart {
     /// What it shows.
-    pub(crate) title: String,
+    pub title: String,
     /// The chart in words, for screen readers.
-    pub(crate) description: String,
+    pub description: String,
     /// What the columns are.
-    pub(crate) across: String,
+    pub across: String,
     /// Names of the columns.
-    pub(crate) columns: Vec<String>,
+    pub columns: Vec<String>,
     /// Rows from top to bottom.
-    pub(crate) rows: Vec<GridRow>,
+    pub rows: Vec<GridRow>,
 }
 
 impl GridChart {
     /// The drawing.
-    pub(crate) fn draw(&self, on: Canvas<'_>) -> Markup {
+    pub fn draw(&self, on: Canvas<'_>) -> Markup {
         let left = self.left(on.width);
         let width = (on.width - left) / self.columns.len().max(1) as f64;
         let height = TOP + HEIGHT * self.rows.len() as f64 + 2.0;

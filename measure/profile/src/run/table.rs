@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::results::Warning;
 use brisk_core::stats::bootstrapped;
 use brisk_engine::smartstorage::Model;
 use brisk_engine::smartstorage::model::{Cell, MODEL_VERSION, Ratio};
 use brisk_engine::smartstorage::pattern::Window;
-use brisk_report::results::Warning;
 
 use super::{Plan, Rates, Sums, Unfinished, phase};
 
