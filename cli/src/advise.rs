@@ -23,9 +23,12 @@ use rank::{Basis, Broken, Cure, Evidence, broken, rank};
 const DOCUMENT_BYTES_MAX: u64 = 64 << 20;
 
 const AFTER_HELP: &str = "\
-Documents are results of 'brisk suite cures' (gains, and with --cuts what power cuts leave), 'brisk study footprint' and 'brisk study slowdown' \
-of the device, and 'brisk sync advise --json' of the app; others are left out with a remark. A gain is measured, a bound (the time in syncs that \
-goes) or modelled (a factor of the device that the cure can at most take away). What one command applies and undoes is shown with both.
+Documents are results of 'brisk suite cures' (gains, and with --cuts what power cuts leave), 'brisk study footprint' \
+and 'brisk study slowdown' \
+of the device, and 'brisk sync advise --json' of the app; others are left out with a remark. A gain is measured, a \
+bound (the time in syncs that \
+goes) or modelled (a factor of the device that the cure can at most take away). What one command applies and undoes is \
+shown with both.
 
 Example:
   brisk study footprint --json=footprint.json /home
@@ -58,7 +61,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     if used == 0 {
         bail!(
-            "no document says anything about cures: give results of suite cures, study footprint, study slowdown or sync advise --json"
+            "no document says anything about cures: give results of suite cures, study footprint, study slowdown or \
+             sync advise --json"
         );
     }
     let cures = rank(&known, args.app.as_deref());
@@ -164,7 +168,8 @@ mod tests {
     #[test]
     fn the_advice_of_an_app_is_read_as_brisk_sync_writes_it() {
         let dir = tempfile::tempdir().expect("a directory");
-        let one = "{\"path\":\"/c/x\",\"syncs\":2,\"waited_us\":9000,\"class\":\"cache\",\"reason\":\"r\",\"gain_us_max\":9000,\"risk\":\"the file\"}";
+        let one = "{\"path\":\"/c/x\",\"syncs\":2,\"waited_us\":9000,\"class\":\"cache\",\"reason\":\"r\",\
+                   \"gain_us_max\":9000,\"risk\":\"the file\"}";
         let mut known = Evidence::default();
         let advice = format!("{{\"kind\":\"sync_advice\",\"schema_version\":1,\"success\":true,\"files\":[{one}]}}");
         assert_eq!(add(&mut known, &file(dir.path(), &advice)).expect("read"), 1);

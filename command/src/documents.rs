@@ -1,7 +1,7 @@
 //! Commands that read results: `report`, `compare` and `submit`, of `brisk` and of `brisk-lab`.
 //!
-//! Each program has a list of the kinds that it knows ([`Kinds`]); `brisk-lab` knows those of `brisk` too. Where `brisk`
-//! meets another kind, it hands over to `brisk-lab`, as it does for its commands.
+//! Each program has a list of the kinds that it knows ([`Kinds`]); `brisk-lab` knows those of `brisk` too. Where
+//! `brisk` meets another kind, it hands over to `brisk-lab`, as it does for its commands.
 
 pub mod compare;
 mod pages;
@@ -25,7 +25,8 @@ const DOCUMENTS_BYTES_MAX: u64 = 64 << 20;
 /// The kinds that `brisk` makes.
 pub const KINDS: Kinds = Kinds(OF_DEVICES);
 /// The lists of kinds that `brisk` makes, for a program that has more.
-pub const OF_DEVICES: &[&[Entry]] = &[brisk_bench::results::KINDS, brisk_profile::results::KINDS, brisk_report::KINDS];
+pub const OF_DEVICES: &[&[Entry]] =
+    &[brisk_bench::results::KINDS, brisk_profile::results::KINDS, brisk_report::results::KINDS];
 
 /// All documents of a file; of standard input for `-`.
 ///
@@ -54,7 +55,8 @@ pub fn or_handed_over(command: &str, outcome: anyhow::Result<ExitCode>) -> anyho
     match outcome {
         Err(error) if is_of_unknown_kind(&error) && lab::program().is_some() => lab::hand_over(command),
         Err(error) if is_of_unknown_kind(&error) => Err(error.context(format!(
-            "results of the laboratory need the program {}: install the package {0}, or in a source tree run: make build",
+            "results of the laboratory need the program {}: install the package {0}, or in a source tree run: make \
+             build",
             lab::PROGRAM
         ))),
         outcome => outcome,

@@ -25,8 +25,10 @@ Examples:
   brisk profile --virtual galaxy-s5-emmc          # an emulated device in the kernel lab's virtual machine
 
 With --virtual nothing of this machine is measured or changed: time is that of the virtual machine, which counts \
-instructions, so that the figures repeat on any machine, however busy. It works from a source tree of brisk, as brisk kernel does, \
-and starts from the beginning each time. The same command continues a run that was stopped (Ctrl-C). Only root can set a device's scheduler; all settings \
+instructions, so that the figures repeat on any machine, however busy. It works from a source tree of brisk, as brisk \
+kernel does, \
+and starts from the beginning each time. The same command continues a run that was stopped (Ctrl-C). Only root can set \
+a device's scheduler; all settings \
 are restored. Exit codes: 0 measured, 2 not possible, 130 stopped by Ctrl-C.";
 
 /// Limits of --cell and --budget.
@@ -197,7 +199,8 @@ pub fn keep(known: Option<Model>, options: &Options, measured: Measured) -> bris
     let limit_bytes = store::FILE_BYTES_MAX;
     if std::fs::metadata(&file).is_ok_and(|metadata| metadata.len() > limit_bytes) {
         brisk_program::warn!(
-            "brisk: warning: {} is larger than the {} KiB that briskd reads of a profile: measure fewer workloads or rounds",
+            "brisk: warning: {} is larger than the {} KiB that briskd reads of a profile: measure fewer workloads or \
+             rounds",
             file.display(),
             limit_bytes >> 10
         );

@@ -100,7 +100,7 @@ pub fn put(row: Row, split: Option<&Split>, whole_ms: f64, full_ms: f64) -> Row 
 
 /// The same shares of another whole. The parts may come from fewer runs than the time that they are parts of, and a
 /// figure has one number for that time.
-pub fn of_whole(split: &Split, whole_ms: f64) -> Split {
+pub(crate) fn of_whole(split: &Split, whole_ms: f64) -> Split {
     let factor = whole_ms / split.wall_ms;
     if !(factor.is_finite() && factor > 0.0) {
         return split.clone();
@@ -202,7 +202,8 @@ pub fn lost(split: &Split) -> Option<String> {
         }
         SplitMethod::Cgroup => "The split is by the control group's counters, without eBPF",
         SplitMethod::Paper => {
-            "The split is by formulas 4.1 and 4.2 of the dissertation (storage is bytes over rates, network is the rest)"
+            "The split is by formulas 4.1 and 4.2 of the dissertation (storage is bytes over rates, network is the \
+             rest)"
         }
     };
     let unknown = |cause: &Cause| split.time_ms(*cause).is_none();

@@ -74,7 +74,8 @@ pub enum CompareError {
     },
     /// No kind in common.
     #[error(
-        "{baseline} has documents of kind {baseline_kinds}, {condition} of kind {kinds}: only documents of the same kind compare"
+        "{baseline} has documents of kind {baseline_kinds}, {condition} of kind {kinds}: only documents of the same \
+         kind compare"
     )]
     DifferentKinds {
         /// The baseline.
@@ -88,7 +89,8 @@ pub enum CompareError {
     },
     /// The same kind, and not one place in common.
     #[error(
-        "{baseline} and {condition} have no measure in common: {baseline} has, for one, {in_baseline}; {condition} has {in_condition}"
+        "{baseline} and {condition} have no measure in common: {baseline} has, for one, {in_baseline}; {condition} has \
+         {in_condition}"
     )]
     NothingInCommon {
         /// The baseline.
@@ -102,7 +104,8 @@ pub enum CompareError {
     },
     /// A pattern that selects nothing.
     #[error(
-        "--only {pattern:?} selects none of the {measures} measures, such as {example:?}: use a part of such a name, with * for any text"
+        "--only {pattern:?} selects none of the {measures} measures, such as {example:?}: use a part of such a name, \
+         with * for any text"
     )]
     NoMatch {
         /// The pattern.

@@ -132,7 +132,7 @@ const WIDEST_SPREAD: f64 = 0.5;
 
 /// The spread as it stands behind a value: `±2 %`; of a wide interval its ends, as `show` gives them:
 /// `(0.31 to 5.2 s)`.
-pub fn spread_or_ends(summary: &Summary, show: fn(f64) -> String) -> String {
+pub(crate) fn spread_or_ends(summary: &Summary, show: fn(f64) -> String) -> String {
     let half = summary.half_width();
     if summary.count < 2 || !(summary.low.is_finite() && summary.high.is_finite()) || half <= WIDEST_SPREAD {
         return spread(summary);
@@ -212,7 +212,7 @@ pub fn interval_note<'a>(summaries: impl IntoIterator<Item = &'a Summary>) -> Op
 
 /// The fewest runs of those summaries whose interval holds the true median with less than 95 %, and what it holds it
 /// with.
-pub fn weakest<'a>(summaries: impl IntoIterator<Item = &'a Summary>) -> Option<(usize, f64)> {
+pub(crate) fn weakest<'a>(summaries: impl IntoIterator<Item = &'a Summary>) -> Option<(usize, f64)> {
     let weak = summaries.into_iter().filter(|summary| summary.count > 0 && !sure(summary));
     weak.min_by_key(|summary| summary.count).map(|summary| (summary.count, summary.confidence))
 }
@@ -223,7 +223,8 @@ pub fn few_runs(count: usize, confidence: f64) -> String {
         "Some figures are of one run: they have no interval, and differences may be chance.".to_owned()
     } else {
         format!(
-            "The intervals of {count} runs hold the true median with {:.0} % only: differences of that size may be chance.",
+            "The intervals of {count} runs hold the true median with {:.0} % only: differences of that size may be \
+             chance.",
             confidence.clamp(0.0, 1.0) * 100.0
         )
     }
@@ -356,7 +357,7 @@ pub fn harmless(text: &str) -> String {
 }
 
 /// Where lines end when the width of the terminal is unknown.
-pub const DEFAULT_WIDTH: usize = 100;
+pub(crate) const DEFAULT_WIDTH: usize = 100;
 
 /// `text` in lines of at most `columns`, the first behind `lead`, the others indented as far.
 pub fn wrap(text: &str, columns: usize, lead: &str) -> String {
@@ -521,7 +522,8 @@ mod tests {
     proptest! {
         #[test]
         fn no_number_is_longer_than_a_table_bears(value in any::<f64>()) {
-            for text in [us(value), ms(value), seconds(value), bandwidth(value), bytes(value), count(value), tally(value), number(value), times(value), share(value, 3.0), share(3.0, value)] {
+            for text in [us(value), ms(value), seconds(value), bandwidth(value), bytes(value), count(value),
+                tally(value), number(value), times(value), share(value, 3.0), share(3.0, value)] {
                 prop_assert!(text.chars().count() <= 20, "{}", text);
                 prop_assert!(!text.to_lowercase().contains("nan") && !text.contains("inf"), "{}", text);
             }

@@ -362,10 +362,13 @@ impl Serialize for Document {
     }
 }
 
-/// The list of a crate's kinds: `Result = "name"` for each, documented by what writes it.
+/// The list of a crate's kinds: the module of each study's result, `Result = "name"`, and what writes it. The results are
+/// exported where the list stands.
 #[macro_export]
 macro_rules! kinds {
-    ($($(#[doc = $about:literal])+ $report:ty = $name:literal,)+) => {
+    ($($(#[doc = $about:literal])+ $($module:ident)::+ { $report:ident = $name:literal })+) => {
+        $(pub use $($module)::+::*;)+
+
         $(impl $crate::Report for $report {
             const NAME: &'static str = $name;
 

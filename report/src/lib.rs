@@ -5,8 +5,8 @@
 //!
 //! ```text
 //! Document ─> its study  ─┬─> sentences ───────────────────────────────────────────────────┐
-//!             (Kind)      └─> [Row] ─┬─> Table::of(columns![LOAD, DEPTH, RATE]) ─> Figure ─┼─> Section ─┬─> terminal: text
-//!                                    └─> Dots, Lines, bars, stacks ────────────────────────┘            ├─> page: HTML, SVG
+//!             (Kind)      └─> [Row] ─┬─> Table::of(columns![LOAD, DEPTH, RATE]) ─> Figure ─┼─> Section ─┬─> terminal
+//!                                    └─> Dots, Lines, bars, stacks ────────────────────────┘            ├─> page
 //!                                                                                                       └─> markdown
 //! ```
 //!
@@ -16,10 +16,10 @@
 //! - *Rows are tidy* (`rows`): a row is one place of a study. It has places along dimensions (load, depth, app), and
 //!   values of measures: a summary with its interval, a number, a word, runs, or the parts of a time. The unit says how
 //!   a value reads, in tables, at marks and at axes.
-//! - *A kind is part of a study's folder*, elsewhere: the struct of its result, its measures, and [`Kind`] with the rows
-//!   that are compared, its page (tables, charts, captions, notes, and sentences, which are functions of the result) and
-//!   what of it may leave the device ([`submission`]). Spreads, intervals, legends, descriptions and what the intervals
-//!   promise are not its business. [`declare`] has the words for all of that.
+//! - *A kind is part of a study's folder*, elsewhere: the struct of its result, its measures, and [`Kind`] with the
+//!   rows that are compared, its page (tables, charts, captions, notes, and sentences, which are functions of the
+//!   result) and what of it may leave the device ([`submission`]). Spreads, intervals, legends, descriptions and what
+//!   the intervals promise are not its business. [`declare`] has the words for all of that.
 //! - *One renderer each*: `columns` and `chart` make tables and drawings (`svg`) of rows, `table` is text or markup,
 //!   `terminal` and `page` put a `Section` together: one sentence that leads and a picture, three sentences at most,
 //!   warnings, figures, what else was found, facts.
@@ -27,8 +27,8 @@
 //!   kinds.
 //! - *A run has many documents*: [`pages`] gives a page for each device with an index, [`verdict`] the sentences
 //!   that its kinds have over all.
-//! - *Kinds are listed once*, by [`kinds!`] in the crate that makes them, from which reading, heads, schema and dispatch
-//!   derive. Nothing here knows one by name, but for the comparison, which is made here.
+//! - *Kinds are listed once*, by [`kinds!`] in the crate that makes them, from which reading, heads, schema and
+//!   dispatch derive. Nothing here knows one by name, but for the comparison, which is made here.
 //! - *Documents are compared* (`compare`): which rows of a kind join with those of another document, the ratio of each
 //!   measure with its interval, and a verdict that holds for many measures. The result is a document too.
 //! - Code that several kinds share: causes of waiting ([`causes`]), rows of loads ([`storage`]), ratios in words
@@ -69,7 +69,6 @@ pub mod vocabulary;
 mod warnings;
 
 pub use compare::{CompareError, Condition, compare};
-pub use comparison::KINDS;
 pub use kind::{Document, Entry, Kind, Kinds, Rank, Report};
 pub use read::{ReadError, parse};
 pub use terminal::{Meaning, View};
@@ -112,8 +111,8 @@ pub fn markdown(documents: &[Document]) -> String {
     markdown::render(documents)
 }
 
-/// The JSON Schema (draft 2020-12) of documents of these kinds. A measured field has what its measure is declared with in
-/// `measure`: name, unit, which way it improves, and whether it may leave the device.
+/// The JSON Schema (draft 2020-12) of documents of these kinds. A measured field has what its measure is declared with
+/// in `measure`: name, unit, which way it improves, and whether it may leave the device.
 #[must_use]
 pub fn schema(kinds: Kinds) -> String {
     serde_json::to_string_pretty(&kinds.schema()).expect("a schema is JSON") + "\n"

@@ -118,7 +118,7 @@ impl Measure {
 
     /// Whether its values may leave the device.
     #[must_use]
-    pub const fn may_leave(self) -> bool {
+    pub(crate) const fn may_leave(self) -> bool {
         self.leaves
     }
 

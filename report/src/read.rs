@@ -56,8 +56,8 @@ fn remedy(found: &str) -> &'static str {
     }
 }
 
-/// All documents in `text`, which are of `kinds`. Takes little memory beyond the documents' own: a file of another program is refused at its
-/// first value, whatever follows.
+/// All documents in `text`, which are of `kinds`. Takes little memory beyond the documents' own: a file of another
+/// program is refused at its first value, whatever follows.
 ///
 /// # Errors
 /// When there is none, or one of them is not a document that this version understands.
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const KINDS: Kinds = Kinds(&[crate::KINDS]);
+    const KINDS: Kinds = Kinds(&[crate::results::KINDS]);
 
     #[test]
     fn what_is_not_a_document_is_named() {

@@ -12,12 +12,16 @@ mod built;
 mod split;
 mod storage;
 
-pub use crate::comparison::result::*;
 pub use crate::kind::Document;
 pub use better::Better;
 pub use built::{commit, set_commit};
 pub use split::*;
 pub use storage::*;
+
+crate::kinds! {
+    /// `brisk compare`.
+    crate::comparison::result { ComparisonReport = "comparison" }
+}
 
 /// Version of every document below.
 pub const SCHEMA_VERSION: u32 = 1;

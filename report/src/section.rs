@@ -137,7 +137,7 @@ pub enum Chart {
 
 impl Chart {
     /// Whether a drawing says more than a table.
-    pub fn has_shape(&self) -> bool {
+    pub(crate) fn has_shape(&self) -> bool {
         match self {
             Self::Lines(chart) => chart.has_shape(),
             Self::Bars(chart) => !chart.groups.is_empty(),
@@ -151,7 +151,7 @@ impl Chart {
     }
 
     /// The drawing.
-    pub fn draw(&self, on: Canvas<'_>) -> Markup {
+    pub(crate) fn draw(&self, on: Canvas<'_>) -> Markup {
         match self {
             Self::Lines(chart) => chart.draw(on),
             Self::Bars(chart) => chart.draw(on),
@@ -195,7 +195,7 @@ impl Section {
 
     /// The figure that stands next to the lead, and the others: with no picture of its own it is the first with a
     /// chart.
-    pub fn pictured(&self) -> (Option<&Figure>, Vec<&Figure>) {
+    pub(crate) fn pictured(&self) -> (Option<&Figure>, Vec<&Figure>) {
         if let Some(picture) = &self.picture {
             return (Some(picture), self.figures.iter().collect());
         }
@@ -296,6 +296,11 @@ impl Figure {
         }
         self.tables.push(table);
         self
+    }
+
+    /// Whether a page shows any of its tables.
+    pub(crate) fn has_tables_in_page(&self) -> bool {
+        self.tables.iter().any(|table| table.in_page)
     }
 
     /// The same with its tables shown, not folded away.

@@ -218,7 +218,7 @@ impl Table {
     }
 
     /// Markup, without the bars, and without a caption that repeats the heading above.
-    pub fn markup(&self, heading_above: &str) -> Markup {
+    pub(crate) fn markup(&self, heading_above: &str) -> Markup {
         let used = |i: usize| self.rows.iter().any(|row| !matches!(row.get(i), None | Some(Cell::Empty)));
         let shown = || self.columns.iter().enumerate().filter(|(i, (_, kind))| *kind != Kind::Bars && used(*i));
         html! {
@@ -229,12 +229,15 @@ impl Table {
                     thead { tr { @for (_, (head, kind)) in shown() {
                         th scope="col" class=[(*kind == Kind::Numbers).then_some("n")] { (head) }
                     } } }
-                    tbody { @for row in self.rows.iter().filter(|r| !matches!(r.first(), Some(Cell::Shape(_)))) { tr { @for (i, (_, kind)) in shown() {
+                    tbody { @for row in self.rows.iter().filter(|r| !matches!(r.first(),
+                        Some(Cell::Shape(_)))) { tr { @for (i, (_, kind)) in shown() {
                         // The first words of a line are its heading: screen readers repeat them with each number.
                         @if i == 0 && *kind == Kind::Words {
-                            th scope="row" class=[cell_class(*kind, row.get(i))] { (cell_markup(row.get(i).unwrap_or(&Cell::Empty))) }
+                            th scope="row" class=[cell_class(*kind,
+                                row.get(i))] { (cell_markup(row.get(i).unwrap_or(&Cell::Empty))) }
                         } @else {
-                            td class=[cell_class(*kind, row.get(i))] { (cell_markup(row.get(i).unwrap_or(&Cell::Empty))) }
+                            td class=[cell_class(*kind,
+                                row.get(i))] { (cell_markup(row.get(i).unwrap_or(&Cell::Empty))) }
                         }
                     } } } }
                 }
@@ -257,7 +260,8 @@ fn cell_markup(cell: &Cell) -> Markup {
     html! {
         @match cell {
             Cell::Text(text) => (text),
-            Cell::Verdict(effect, words) => span class=(format!("verdict {}", effect.tone().class())) { (effect.signed(words)) },
+            Cell::Verdict(effect, words) => span class=(format!("verdict {}",
+                effect.tone().class())) { (effect.signed(words)) },
             Cell::Measure(value, spread) => { (value) span.spread { " " (spread) } },
             Cell::Bar(_) | Cell::Stack(..) | Cell::Shape(_) | Cell::Empty => {},
         }

@@ -27,10 +27,12 @@ pub(super) struct Args {
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = SIZE)]
     size: u64,
     /// Write throughput that the chosen setting has to leave, in percent of that with the settings found
-    #[arg(long, value_name = "PERCENT", default_value_t = brisk_engine::smartio::Config::default().write_throughput_min_percent)]
+    #[arg(long, value_name = "PERCENT",
+        default_value_t = brisk_engine::smartio::Config::default().write_throughput_min_percent)]
     min_writes: f64,
     /// How long reads of higher priority may defer a write
-    #[arg(long, value_name = "TIME", value_parser = duration::between_with_unit(Duration::from_millis(1), 3_600 * SECOND))]
+    #[arg(long, value_name = "TIME",
+        value_parser = duration::between_with_unit(Duration::from_millis(1), 3_600 * SECOND))]
     #[arg(default_value = "100ms")]
     writes_wait: Duration,
     /// Schedulers to try [default: all of this kernel]

@@ -156,7 +156,8 @@ fn keys(named: Option<&Path>, folder: &Path) -> anyhow::Result<Vec<Key>> {
     files.truncate(KEYS_MAX);
     if files.is_empty() {
         bail!(
-            "there is no public key to verify the file with: name the key of its fleet with --key, or put it into {}, with the ending .pub",
+            "there is no public key to verify the file with: name the key of its fleet with --key, or put it into {}, \
+             with the ending .pub",
             folder.display()
         );
     }
@@ -370,7 +371,8 @@ fn words(one: &Tuned) -> String {
 fn measured_words(measured: &Measured) -> String {
     match (measured.read_ratio, measured.read_ratio_low, measured.read_ratio_high, measured.write_percent) {
         (Some(ratio), Some(low), Some(high), Some(writes)) => format!(
-            "reads take {ratio:.3} times as long as with the settings found ({low:.3} to {high:.3}, {} pairs), writes keep {writes:.0} %",
+            "reads take {ratio:.3} times as long as with the settings found ({low:.3} to {high:.3}, {} pairs), writes \
+             keep {writes:.0} %",
             measured.pairs
         ),
         _ => "nothing was measured".to_owned(),

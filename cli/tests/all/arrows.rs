@@ -28,8 +28,7 @@ const RULES: &[Rule] = &[
     ("measure/bench", &["core", "sense", "act", "program", "report"], None),
     ("measure/profile", &["core", "program", "sense", "act", "bench", "report", "engine"], None),
     ("report", &["core"], None),
-    ("kernel/mars", &[], Some(&["cc"])),
-    ("kernel/smartio", &[], Some(&["cc"])),
+    ("kernel/tests", &[], Some(&["cc"])),
     ("measure/requires", &[], Some(&["libc", "rustix", "thiserror"])),
 ];
 /// Programs and what only they share: they use any part, but for what is named here. Nothing else uses them.

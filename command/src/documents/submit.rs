@@ -1,8 +1,8 @@
 //! `brisk submit`: results of this device for a fleet, once its owner has seen every field and agreed.
 //!
-//! What leaves is decided by the form of each kind (`brisk_report::submission`). Here: what this machine adds (sort and firmware of the device), the
-//! question, the file or the request, and the receipt with the secret that deletes the submission later. Nothing in
-//! brisk calls this by itself.
+//! What leaves is decided by the form of each kind (`brisk_report::submission`). Here: what this machine adds (sort and
+//! firmware of the device), the question, the file or the request, and the receipt with the secret that deletes the
+//! submission later. Nothing in brisk calls this by itself.
 
 mod receipt;
 mod send;
@@ -26,10 +26,12 @@ use receipt::{Receipt, Receipts};
 use send::Server;
 
 const AFTER_HELP: &str = "\
-Only the fields that are shown leave: figures with four digits, models of machine and storage, versions of kernel and brisk, the day. \
+Only the fields that are shown leave: figures with four digits, models of machine and storage, versions of kernel and \
+brisk, the day. \
 Names of hosts, users, files and apps of your own, serial numbers, addresses and times of day stay.
 
-The id of a submission comes from its content: sent twice, it is stored once. A receipt with the secret that deletes it stays in \
+The id of a submission comes from its content: sent twice, it is stored once. A receipt with the secret that deletes \
+it stays in \
 --receipts (by default $XDG_STATE_HOME/brisk/submissions, ~/.local/state/brisk/submissions). The program curl sends it.
 
 Examples:

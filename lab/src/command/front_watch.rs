@@ -88,7 +88,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
                     tries = if is_unknown { tries - 1 } else { 0 };
                     if let (InFront::Window { app_id, .. }, true) = (&front, is_unknown) {
                         warn(format!(
-                            "no running app is known by the app id {app_id:?} of its window, so none counts as in the foreground: \
+                            "no running app is known by the app id {app_id:?} of its window, so none counts as in the \
+                             foreground: \
                              start it in a unit app-{app_id}-NUMBER.scope, or call 'brisk front PID'"
                         ));
                     }

@@ -131,7 +131,8 @@ impl Launcher<'_> {
             Err(error) => launched.warnings.push(Warning {
                 code: "opens_unknown".to_owned(),
                 text: format!(
-                    "Files that the app reads without mapping them are unknown ({error}), so a cold launch may find them \
+                    "Files that the app reads without mapping them are unknown ({error}), so a cold launch may find \
+                     them \
                      in memory; run as root to have them evicted too."
                 ),
             }),
@@ -294,7 +295,8 @@ fn processes(events: &[Event]) -> HashSet<u32> {
 
 pub(crate) fn without_bpf(error: &dyn std::error::Error) -> String {
     format!(
-        "The kernel's events are unavailable ({error}), so the split comes from the control group: reads, swap and writes are \
+        "The kernel's events are unavailable ({error}), so the split comes from the control group: reads, swap and \
+         writes are \
          one part, and waits for a processor, the network and locks another; reads of single files are unknown."
     )
 }

@@ -102,7 +102,8 @@ fn conflict(sense: &Sense, pid: u32, run_dir: &Path, disk: &str) -> Option<Strin
     let manages = status.devices.iter().any(|device| device.name == disk) || listed();
     (manages && !status.dry_run).then(|| {
         format!(
-            "{who} manages {disk} too, which is the phone's device, so that its settings would be measured as well; end it (kill \
+            "{who} manages {disk} too, which is the phone's device, so that its settings would be measured as well; \
+             end it (kill \
              {pid}), or take {disk} out of 'devices' in {} and run brisk config reload",
             status.config_path
         )

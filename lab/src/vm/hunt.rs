@@ -385,8 +385,10 @@ fn file(
 ) -> String {
     let scheduler = &options.scheduler;
     let head = format!(
-        "# Found by `brisk kernel hunt --scheduler {scheduler} --seed {}` on Linux {series}, and shrunk: {}, {:.2} against\n\
-         # {against} (median of {} seeds; at most {} would hold). The aims are regression bounds: the ratios at that time and {:.0} %\n\
+        "# Found by `brisk kernel hunt --scheduler {scheduler} --seed {}` on Linux {series}, and shrunk: {}, {:.2} \
+         against\n\
+         # {against} (median of {} seeds; at most {} would hold). The aims are regression bounds: the ratios at that \
+         time and {:.0} %\n\
          # more. Lower them when the scheduler gets better.\n",
         options.seed,
         bound.words(),
@@ -419,7 +421,8 @@ fn file(
     };
     let aims = aims.into_iter().map(|(side, figure, against, ratio)| {
         format!(
-            "\n[[aim]]\nwords = \"hunted: {}\"\nside = \"{side}\"\nfigure = \"{figure}\"\nagainst = \"{against}\"\nat_most = {}\n",
+            "\n[[aim]]\nwords = \"hunted: {}\"\nside = \"{side}\"\nfigure = \"{figure}\"\nagainst = \
+             \"{against}\"\nat_most = {}\n",
             bound.words(),
             (ratio * MARGIN * 100.0).round() / 100.0,
         )

@@ -138,7 +138,8 @@ fn compression_warning(environment: &Environment) -> Option<Warning> {
     by_option.or(by_type).map(|what| Warning {
         code: "compressing_file_system".to_owned(),
         text: format!(
-            "The file system compresses ({what}). The data written here cannot be compressed, so compressible files may \
+            "The file system compresses ({what}). The data written here cannot be compressed, so compressible files \
+             may \
              do better than these figures."
         ),
     })

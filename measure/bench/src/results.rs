@@ -2,25 +2,19 @@
 
 pub use brisk_report::results::*;
 
-pub use crate::storebench::result::*;
-pub use crate::study::concurrency::result::*;
-pub use crate::study::footprint::result::*;
-pub use crate::study::frontier::result::*;
 pub use crate::study::jobs::result::*;
-pub use crate::study::schedulers::result::*;
-pub use crate::study::slowdown::result::*;
 
 brisk_report::kinds! {
     /// `brisk bench`.
-    BenchReport = "bench",
+    crate::storebench::result { BenchReport = "bench" }
     /// `brisk study slowdown`.
-    SlowdownReport = "slowdown",
+    crate::study::slowdown::result { SlowdownReport = "slowdown" }
     /// `brisk study concurrency`.
-    ConcurrencyReport = "concurrency",
+    crate::study::concurrency::result { ConcurrencyReport = "concurrency" }
     /// `brisk study schedulers`.
-    SchedulersReport = "schedulers",
+    crate::study::schedulers::result { SchedulersReport = "schedulers" }
     /// `brisk study footprint`.
-    FootprintReport = "footprint",
+    crate::study::footprint::result { FootprintReport = "footprint" }
     /// `brisk study frontier`.
-    FrontierReport = "frontier",
+    crate::study::frontier::result { FrontierReport = "frontier" }
 }

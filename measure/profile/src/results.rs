@@ -2,9 +2,7 @@
 
 pub use brisk_report::results::*;
 
-pub use crate::report::result::*;
-
 brisk_report::kinds! {
     /// `brisk profile`.
-    ProfileReport = "profile",
+    crate::report::result { ProfileReport = "profile" }
 }

@@ -5,12 +5,8 @@ pub(crate) mod page;
 pub(crate) mod result;
 
 use crate::declare::*;
-use crate::results::ComparisonReport;
 
-crate::kinds! {
-    /// `brisk compare`.
-    ComparisonReport = "comparison",
-}
+use self::result::ComparisonReport;
 
 impl Kind for ComparisonReport {
     fn section(&self) -> Section {

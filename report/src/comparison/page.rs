@@ -136,7 +136,8 @@ fn changes(report: &ComparisonReport, condition: &ComparedCondition) -> String {
     let count = |verdict| of(all(), verdict).count();
     if judged == 0 {
         return format!(
-            "{name}: no measure has the runs for a verdict. Compare documents with more runs, or pool three documents of \
+            "{name}: no measure has the runs for a verdict. Compare documents with more runs, or pool three documents \
+             of \
              each condition."
         );
     }
@@ -281,7 +282,8 @@ fn note(report: &ComparisonReport) -> String {
     let within = if several {
         ""
     } else {
-        " What varies from one measurement to the next is not in these intervals: pool three documents of each condition for that."
+        " What varies from one measurement to the next is not in these intervals: pool three documents of each \
+         condition for that."
     };
     format!(
         "Values with (runs in documents): geometric means of the runs, or medians where a document has no single runs. \

@@ -113,7 +113,10 @@ fn navigation(documents: &[&Document], sections: &[Section], links: &[Link]) -> 
         @if documents.len() > 1 || !links.is_empty() { nav aria-label="Contents" {
             @if documents.len() > 1 {
                 ul aria-label="On this page" { @for (i, (document, section)) in own() {
-                    li { a href=(format!("#d{i}")) { (section.title) @if !same { " " span { (device_name(document.header(), section)) } } } }
+                    li { a href=(format!("#d{i}")) {
+                        (section.title)
+                        @if !same { " " span { (device_name(document.header(), section)) } }
+                    } }
                 } }
             }
             @if !links.is_empty() {

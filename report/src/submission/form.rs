@@ -273,7 +273,10 @@ impl<T: 'static> Form<T> {
     ) -> Self {
         let form = Rc::new(form);
         let items = form.clone();
-        let describe = move |generator: &mut SchemaGenerator| json_schema!({ "type": "array", "maxItems": most, "items": items.schema(generator) });
+        let describe = move |generator: &mut SchemaGenerator| {
+            json_schema!({ "type": "array", "maxItems": most,
+            "items": items.schema(generator) })
+        };
         self.field((name, about), describe, move |from| {
             let parts = of(from);
             if parts.len() > most {

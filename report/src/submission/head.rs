@@ -1,5 +1,5 @@
-//! What of the heads of documents leaves. Every struct that is read is taken apart by name, so that a new field does not
-//! compile until it is decided here whether it leaves the device: `_` says that it does not.
+//! What of the heads of documents leaves. Every struct that is read is taken apart by name, so that a new field does
+//! not compile until it is decided here whether it leaves the device: `_` says that it does not.
 
 use crate::kind::{Document, Kinds};
 use crate::results::{BlockDevice, Environment, Header};

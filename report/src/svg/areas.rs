@@ -49,7 +49,7 @@ const NAMED: f64 = 3.0;
 
 impl AreaChart {
     /// Whether there is more than one place.
-    pub fn has_shape(&self) -> bool {
+    pub(crate) fn has_shape(&self) -> bool {
         self.places.len() > 1 && !self.layers.is_empty()
     }
 
@@ -70,7 +70,7 @@ impl AreaChart {
     }
 
     /// The drawing.
-    pub fn draw(&self, on: Canvas<'_>) -> Markup {
+    pub(crate) fn draw(&self, on: Canvas<'_>) -> Markup {
         let edges = self.edges();
         let highest = edges.last().into_iter().flatten().map(|(_, high)| *high);
         let names = self.layers.iter().map(|layer| text_width(&layer.name) * 1.18).fold(0.0, f64::max);
@@ -89,7 +89,8 @@ impl AreaChart {
         let content = html! {
             (frame.draw_y(&self.y))
             @for (layer, edge) in self.layers.iter().zip(&edges) {
-                path class=(format!("area {} {}", layer.tone.class(), layer.texture.class())) d=(self.outline(edge, &frame)) {
+                path class=(format!("area {} {}", layer.tone.class(), layer.texture.class())) d=(self.outline(edge,
+                    &frame)) {
                     @if !layer.words.is_empty() { title { (layer.words) } }
                 }
             }

@@ -80,7 +80,7 @@ struct Layout {
 
 impl BarChart {
     /// The drawing.
-    pub fn draw(&self, on: Canvas<'_>) -> Markup {
+    pub(crate) fn draw(&self, on: Canvas<'_>) -> Markup {
         let Layout { frame, group_width, labels } = self.layout(on.width);
         let content = html! {
             (frame.draw_y(&self.y))
@@ -145,7 +145,8 @@ fn draw_group(group: &Group, frame: &Frame, left: f64, width: f64) -> Markup {
         @for (bar, centre) in group.bars.iter().zip(centres(group, left, width)) {
             @let y = frame.y.at(bar.value);
             path class=(format!("bar {} {}", bar.tone.class(), bar.fill.class()))
-                d=(format!("M{} {}V{}h{}V{}z", px(centre - bar_width / 2.0 + 1.5), px(zero), px(y), px(bar_width - 3.0), px(zero))) {
+                d=(format!("M{} {}V{}h{}V{}z", px(centre - bar_width / 2.0 + 1.5), px(zero), px(y),
+                    px(bar_width - 3.0), px(zero))) {
                 title { (bar.words) }
             }
             @if let Some((low, high)) = bar.range { (whisker(&frame.y, centre, [low, high], "ink")) }
@@ -184,7 +185,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_two_labels_of_bars_overlap(groups in prop::collection::vec(prop::collection::vec(0.0f64..5e4, 1..4), 1..5)) {
+        fn no_two_labels_of_bars_overlap(groups in prop::collection::vec(prop::collection::vec(0.0f64..5e4, 1..4),
+            1..5)) {
             let bar = |value: &f64| Bar {
                 value: *value,
                 range: Some((value * 0.9, value * 1.1)),

@@ -87,7 +87,7 @@ struct Layout {
 
 impl DotChart {
     /// The drawing; as high as its rows need.
-    pub fn draw(&self, on: Canvas<'_>) -> Markup {
+    pub(crate) fn draw(&self, on: Canvas<'_>) -> Markup {
         let layout = self.layout(on.width);
         let Layout { scale, left, right, top, bottom, .. } = &layout;
         let content = html! {
@@ -194,14 +194,16 @@ fn draw_row(row: &Row, layout: &Layout, y: f64) -> Markup {
             text.tick.strong.end x=(px(layout.left - 6.0)) y=(px(first + 13.0 * i as f64)) { (line) }
         }
         @if scale.law() == Law::Linear && row.from.is_none() {
-            path class=(format!("line thin {class}")) d=(format!("M{} {}H{}", px(scale.at(scale.low())), px(y), px(scale.at(row.value)))) {}
+            path class=(format!("line thin {class}")) d=(format!("M{} {}H{}", px(scale.at(scale.low())), px(y),
+                px(scale.at(row.value)))) {}
         }
         @if let Some((low, high)) = row.range { (interval(scale, [low, high], y, &class)) }
         @for stroke in row.strokes.iter().filter(|s| scale.shows(**s)) {
             path class=(format!("whisker {class}")) d=(format!("M{} {}v10", px(scale.at(*stroke)), px(y - 5.0))) {}
         }
         @if let Some(from) = row.from.filter(|from| scale.shows(*from)) {
-            path class=(format!("line {class}")) d=(format!("M{} {}H{}", px(scale.at(from)), px(y), px(scale.at(row.value)))) {}
+            path class=(format!("line {class}")) d=(format!("M{} {}H{}", px(scale.at(from)), px(y),
+                px(scale.at(row.value)))) {}
             (before_mark(scale.at(from), y, &class))
         }
         @for published in row.published.iter().filter(|p| scale.shows(**p)) {

@@ -53,7 +53,7 @@ pub struct GridChart {
 
 impl GridChart {
     /// The drawing.
-    pub fn draw(&self, on: Canvas<'_>) -> Markup {
+    pub(crate) fn draw(&self, on: Canvas<'_>) -> Markup {
         let left = self.left(on.width);
         let width = (on.width - left) / self.columns.len().max(1) as f64;
         let height = TOP + HEIGHT * self.rows.len() as f64 + 2.0;
@@ -87,7 +87,8 @@ fn draw_cell(cell: &GridCell, left: f64, top: f64, width: f64) -> Markup {
     let first = top + HEIGHT / 2.0 + if cell.below.is_empty() { 4.0 } else { -2.0 };
     html! {
         path class=(format!("cell {}", Tone::Read.class())) fill-opacity=(format!("{opacity:.2}"))
-            d=(format!("M{} {}h{}v{}h{}z", px(left + 1.0), px(top + 1.0), px(width - 2.0), px(HEIGHT - 2.0), px(2.0 - width))) {
+            d=(format!("M{} {}h{}v{}h{}z", px(left + 1.0), px(top + 1.0), px(width - 2.0), px(HEIGHT - 2.0),
+                px(2.0 - width))) {
             title { (cell.words) }
         }
         text.strong.mid x=(px(middle)) y=(px(first)) { (fit(&cell.text, width - 2.0)) }

@@ -84,13 +84,13 @@ const BOLD: f64 = 1.18;
 
 impl LineChart {
     /// Whether there is more than one place along the abscissa: a single one is better read in a table.
-    pub fn has_shape(&self) -> bool {
+    pub(crate) fn has_shape(&self) -> bool {
         let mut places = self.series.iter().filter(|s| !s.published).flat_map(|s| &s.points).map(|p| p.x);
         places.next().is_some_and(|first| places.any(|x| (x - first).abs() > 0.0))
     }
 
     /// The drawing.
-    pub fn draw(&self, on: Canvas<'_>) -> Markup {
+    pub(crate) fn draw(&self, on: Canvas<'_>) -> Markup {
         let frame = self.frame(on.width);
         let content = html! {
             (frame.draw_y(&self.y))
@@ -216,13 +216,15 @@ fn draw_series(series: &Series, frame: &Frame) -> Markup {
     let few = shown.len() <= 14;
     html! {
         @if places.len() > 1 && !series.published {
-            path class=(format!("line {class}{}", if series.dashed { " dashed" } else { "" })) d=(format!("M{}", places.join("L"))) {}
+            path class=(format!("line {class}{}", if series.dashed { " dashed" } else { "" })) d=(format!("M{}",
+                places.join("L"))) {}
         }
         @for point in shown {
             @let (x, y) = (frame.x.at(point.x), frame.y.at(point.y));
             @if let Some((low, high)) = point.range { (whisker(&frame.y, x, [low, high], &class)) }
             @if few || point.mark.is_some() {
-                path class=(format!("point {class}{}", if series.published { " published" } else { "" })) d=(series.marker.path(x, y, 3.6)) {
+                path class=(format!("point {class}{}", if series.published { " \
+                    published" } else { "" })) d=(series.marker.path(x, y, 3.6)) {
                     title { (point.words) }
                 }
             }
@@ -234,7 +236,8 @@ fn draw_series(series: &Series, frame: &Frame) -> Markup {
 fn draw_rings(series: &Series, frame: &Frame) -> Markup {
     let marked = series.points.iter().filter(|p| p.mark.is_some() && frame.x.shows(p.x) && frame.y.shows(p.y));
     html! { @for point in marked.filter(|_| !series.published) {
-        path class=(format!("ring {}", series.tone.class())) d=(Marker::Circle.path(frame.x.at(point.x), frame.y.at(point.y), 7.5)) {}
+        path class=(format!("ring {}", series.tone.class())) d=(Marker::Circle.path(frame.x.at(point.x),
+            frame.y.at(point.y), 7.5)) {}
     } }
 }
 

@@ -44,7 +44,7 @@ pub struct MapChart {
 
 impl MapChart {
     /// The drawing. Its size grows with the number of cells, whose number the document limits.
-    pub fn draw(&self, on: Canvas<'_>) -> Markup {
+    pub(crate) fn draw(&self, on: Canvas<'_>) -> Markup {
         let cells = || self.layers.iter().flat_map(|layer| &layer.cells);
         let xs = [0.0, cells().map(|cell| f64::from(cell.0) + 1.0).fold(1.0, f64::max) * self.cell.0];
         let ys = [0.0, cells().map(|cell| f64::from(cell.1) + 1.0).fold(1.0, f64::max) * self.cell.1];

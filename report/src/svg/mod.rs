@@ -185,7 +185,7 @@ pub(crate) fn fit(text: &str, width: f64) -> String {
 
 /// Where a chart is drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Canvas<'a> {
+pub(crate) struct Canvas<'a> {
     /// Unique on the page.
     pub id: &'a str,
     /// Width in units: [`WIDTH`] or [`WIDE`].
@@ -202,7 +202,8 @@ impl<'a> From<&'a str> for Canvas<'a> {
 pub(crate) fn drawing(on: Canvas<'_>, height: f64, title: &str, description: &str, content: &Markup) -> Markup {
     let (title_id, description_id) = (format!("{}-t", on.id), format!("{}-d", on.id));
     html! {
-        svg class=[(on.width > WIDTH).then_some("wide")] viewBox=(format!("0 0 {} {}", px(on.width), px(height))) role="img"
+        svg class=[(on.width > WIDTH).then_some("wide")] viewBox=(format!("0 0 {} \
+            {}", px(on.width), px(height))) role="img"
             aria-labelledby=(format!("{title_id} {description_id}")) {
             title id=(title_id) { (title) }
             desc id=(description_id) { (description) }

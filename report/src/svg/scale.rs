@@ -19,7 +19,7 @@ pub enum Law {
 
 impl Law {
     /// Whether equal differences are equally long.
-    pub fn is_even(self) -> bool {
+    pub(crate) fn is_even(self) -> bool {
         matches!(self, Self::Linear | Self::Window)
     }
 }

@@ -171,7 +171,7 @@ struct Layout {
 
 impl StackChart {
     /// The drawing; as high as its bars need.
-    pub fn draw(&self, on: Canvas<'_>) -> Markup {
+    pub(crate) fn draw(&self, on: Canvas<'_>) -> Markup {
         let layout = self.layout(on.width);
         let Layout { scale, left, pitch, top, .. } = &layout;
         let mut y = *top;
@@ -293,7 +293,8 @@ fn draw_row(row: &StackRow, scale: &Scale, y: f64, left: f64) -> Markup {
                 (part.texture.face(part.tone, [x, y, width, BAR], &part.words))
                 @let room = width.min(whisker_begins - x);
                 @if let Some(word) = word_within(part, sum, room) {
-                    text class=(format!("share mid {}", part.texture.class())) x=(px(x + room / 2.0)) y=(px(middle + 3.9)) { (word) }
+                    text class=(format!("share mid {}",
+                        part.texture.class())) x=(px(x + room / 2.0)) y=(px(middle + 3.9)) { (word) }
                 }
             }
         }

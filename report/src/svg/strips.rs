@@ -61,12 +61,12 @@ const BETWEEN: f64 = 30.0;
 
 impl StripChart {
     /// Whether there is more than one cell.
-    pub fn has_shape(&self) -> bool {
+    pub(crate) fn has_shape(&self) -> bool {
         self.strips.iter().any(|strip| strip.cells.len() > 1)
     }
 
     /// The drawing; as high as its strips need.
-    pub fn draw(&self, on: Canvas<'_>) -> Markup {
+    pub(crate) fn draw(&self, on: Canvas<'_>) -> Markup {
         let values = || self.strips.iter().flat_map(|strip| &strip.cells).map(|cell| cell.value);
         // The base is below the least value, which else had no bar.
         let least = values().filter(|value| value.is_finite() && *value > 0.0).reduce(f64::min);

@@ -164,10 +164,14 @@ fn thresholds(report: &HeapStudyReport) -> Figure {
         levels: level(COVERED_AIM, "aim"),
         ..Lines::default()
     };
-    let caption = "A threshold is set when the value before it is known, and learned from other runs. Head-room: sum of the thresholds \
-                   over the sum of the needs, less 1; median and mean of threshold / need - 1, where a need of almost nothing in the \
-                   first second of a launch counts as much as any. Hindsight is the least margin above the last value that covers 99.5 % of \
-                   all runs of an app: a bound for what knows no more, and no rule that could be used. Points: aims from 95 to 99.9 %.";
+    let caption = "A threshold is set when the value before it is known, and learned from other runs. Head-room: sum \
+                   of the thresholds \
+                   over the sum of the needs, less 1; median and mean of threshold / need - 1, where a need of almost \
+                   nothing in the \
+                   first second of a launch counts as much as any. Hindsight is the least margin above the last value \
+                   that covers 99.5 % of \
+                   all runs of an app: a bound for what knows no more, and no rule that could be used. Points: aims \
+                   from 95 to 99.9 %.";
     let columns = columns![
         RULE,
         COVERED_MEASURE,
@@ -204,7 +208,8 @@ fn alphas(alphas: &[HeapAlpha]) -> Figure {
             .put(VALUES, one.values)
     };
     let rows: Vec<Row> = alphas.iter().map(row).collect();
-    let caption = "Prediction by equation 5.1 with the orders of the least error, and alpha times that error (5.3), without the default of \
+    let caption = "Prediction by equation 5.1 with the orders of the least error, and alpha times that error (5.3), \
+                   without the default of \
                    the first three seconds. The dissertation prints four figures for alpha 0 to 4; they fit 0 to 3.";
     Figure::new("Coverage by alpha", caption).table(Table::of(
         "Coverage by alpha",
@@ -214,8 +219,10 @@ fn alphas(alphas: &[HeapAlpha]) -> Figure {
 }
 
 fn orders(apps: &[HeapApp]) -> Figure {
-    let caption = "Root of the mean squared error of equation 5.1, by ten-fold cross-validation: p values of the run, q of an earlier run of \
-                   the same app. After table 5.2 of the dissertation; the least of an app is named in its row. An order with more values \
+    let caption = "Root of the mean squared error of equation 5.1, by ten-fold cross-validation: p values of the run, \
+                   q of an earlier run of \
+                   the same app. After table 5.2 of the dissertation; the least of an app is named in its row. An \
+                   order with more values \
                    begins later in a launch, so only errors from the fourth value on are of the same values.";
     let table = |title, of: fn(&HeapOrder) -> Option<f64>| {
         Table::of(title, &order_rows(apps, of), columns![APP, P, Q[0], Q[1], Q[2], Q[3], Q[4], LEAST])

@@ -34,7 +34,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let Some(found) = found else { return Ok(session.was_stopped()) };
     if found.apps.is_empty() {
         bail!(
-            "no run in {} has as many as five values, {} s apart: it has {} of {}; give a shorter --interval, or record \
+            "no run in {} has as many as five values, {} s apart: it has {} of {}; give a shorter --interval, or \
+             record \
              longer runs, such as a snapshot of dumpsys meminfo every second",
             args.traces.display(),
             found.interval_s,
@@ -47,7 +48,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         head.warn([Warning {
             code: "few_runs".to_owned(),
             text: format!(
-                "Fewer than {RUNS} runs, as in the dissertation, of {}: their thresholds learned from less, and without two runs an \
+                "Fewer than {RUNS} runs, as in the dissertation, of {}: their thresholds learned from less, and \
+                 without two runs an \
                  app has none.",
                 named(&few)
             ),

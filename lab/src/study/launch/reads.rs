@@ -158,7 +158,8 @@ pub(super) fn cold(report: &LaunchReport) -> Figure {
     let columns = columns![LAUNCH, FILES, IN_MEMORY_BEFORE, STAYED, RUNS_CHECKED, OTHER_CACHES];
     Figure::new(
         "Verification of cold launches",
-        "The files of the app were evicted one by one and counted afterwards. Figures are of the run in which most stayed.",
+        "The files of the app were evicted one by one and counted afterwards. Figures are of the run in which most \
+         stayed.",
     )
     .table(Table::of("Evicted before each cold launch", &checks, columns).dispensable(columns![RUNS_CHECKED]))
     .table(

@@ -64,8 +64,10 @@ pub(super) fn figure(report: &MemoryStudyReport) -> Option<Figure> {
         })
         .collect();
     let caption = format!(
-        "Cold launches of each app alone, with its processes and the page cache that they fill within the limit. Started: settled \
-         within {}, all processes alive; killed: the kernel ended a process for lack of memory; slow: not settled in time. After \
+        "Cold launches of each app alone, with its processes and the page cache that they fill within the limit. \
+         Started: settled \
+         within {}, all processes alive; killed: the kernel ended a process for lack of memory; slow: not settled in \
+         time. After \
          table 5.1 of the dissertation.",
         format::seconds(limits.timeout_s)
     );

@@ -19,7 +19,8 @@ pub(super) fn verdict(report: &MemoryStudyReport) -> Option<String> {
         many => ("An app".to_owned(), format!(" (medians of {})", format::plural(many.len() as u64, "app"))),
     };
     Some(format!(
-        "{holder} holds {} of memory; coming back to it uses {} in the first second, and brings back {} from flash when all of it \
+        "{holder} holds {} of memory; coming back to it uses {} in the first second, and brings back {} from flash \
+         when all of it \
          was evicted{apps}.",
         format::bytes(resident),
         format::bytes(working),
@@ -50,9 +51,12 @@ pub(super) fn figure(report: &MemoryStudyReport) -> Option<Figure> {
                 .put(TOUCHED_BY_A_RETURN, mib(sets.touched_bytes()))
         })
         .collect();
-    let caption = "Resident: in memory when settled, where a page that several processes map counts by its share. Used in a second: \
-                   accessed in the first second after the app came to the front with all of it in memory; pages that others map \
-                   count in full. Touched by a return: what came back from swap, and files that it mapped again (of which the kernel \
+    let caption = "Resident: in memory when settled, where a page that several processes map counts by its share. Used \
+                   in a second: \
+                   accessed in the first second after the app came to the front with all of it in memory; pages that \
+                   others map \
+                   count in full. Touched by a return: what came back from swap, and files that it mapped again (of \
+                   which the kernel \
                    maps neighbours that are in memory), after all of it was evicted. After figure 14 of MARS.";
     let measures =
         [(RESIDENT_BY_SHARE, Fill::Hollow), (USED_IN_A_SECOND, Fill::Half), (TOUCHED_BY_A_RETURN, Fill::Full)];

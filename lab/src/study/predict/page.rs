@@ -149,12 +149,12 @@ fn hits(report: &PredictionReport) -> Figure {
     let columns = columns![PREDICTOR, WAY, OF_1_APP, OF_3_APPS, OF_5_APPS, OF_9_APPS, OF_10_APPS];
     Figure::new(
         "Hits by the number of predicted apps",
-        "Share of launches whose app was among the predicted ones; an app never used before is a miss. Pooled over all launches.",
+        "Share of launches whose app was among the predicted ones; an app never used before is a miss. Pooled over all \
+         launches.",
     )
     .charts(&points, WAY, |way, rows| {
         let by = PREDICTOR.into();
-        let lines =
-            Lines { x: PREDICTED_APPS.into(), y: HITS.into(), series: by, named: by, ..Lines::default() };
+        let lines = Lines { x: PREDICTED_APPS.into(), y: HITS.into(), series: by, named: by, ..Lines::default() };
         let axes = [
             Axis::new("predicted apps", Law::Linear, format::tick),
             Axis::new("launches predicted, %", Law::Linear, format::tick),
@@ -218,12 +218,12 @@ fn calibration(report: &PredictionReport) -> Figure {
     let errors: Vec<Row> = errors.collect();
     Figure::new(
         "Calibration",
-        "Chance that was predicted for the ten likeliest apps, in bins, and the share that came true; on the diagonal chances are right.",
+        "Chance that was predicted for the ten likeliest apps, in bins, and the share that came true; on the diagonal \
+         chances are right.",
     )
     .charts(&points, WAY, |way, rows| {
         let by = PREDICTOR.into();
-        let lines =
-            Lines { x: PREDICTED.into(), y: OBSERVED.into(), series: by, named: by, ..Lines::default() };
+        let lines = Lines { x: PREDICTED.into(), y: OBSERVED.into(), series: by, named: by, ..Lines::default() };
         let axes = [
             Axis::new("predicted chance, %", Law::Linear, format::tick),
             Axis::new("came true, %", Law::Linear, format::tick),

@@ -49,7 +49,8 @@ fn phones(proofs: &[&ProveReport]) -> String {
     };
     let found: Vec<String> = proofs.iter().filter_map(of).collect();
     if found.is_empty() {
-        return "No app was opened on an emulated phone: brisk prove does that, and needs CAP_SYS_ADMIN for mounts and block devices.".to_owned();
+        return "No app was opened on an emulated phone: brisk prove does that, and needs CAP_SYS_ADMIN for mounts and \
+                block devices.".to_owned();
     }
     format!("{}.", format::sentence(&list(&found)))
 }

@@ -126,7 +126,8 @@ fn faster_with_load(report: &ProveReport) -> Option<String> {
     let faster: Vec<String> = openings.iter().filter_map(|one| one.shorter(FASTER_THAN_ALONE)).collect();
     (!faster.is_empty()).then(|| {
         format!(
-            "Apps opened faster {} than without load: {}. Writes cannot speed them up, so something else disturbed this run, and \
+            "Apps opened faster {} than without load: {}. Writes cannot speed them up, so something else disturbed \
+             this run, and \
              differences of that size may be chance.",
             while_written(report),
             format::list(&faster)
@@ -169,7 +170,8 @@ fn ratios(report: &ProveReport) -> Figure {
     let rows: Vec<Row> = report.gains.iter().map(row).collect();
     let (mean_percent, most_percent) = PUBLISHED_PERCENT;
     let published = format!(
-        "Ratios are of time with brisk over time without. Published for SmartIO: launches take {mean_percent} % less on \
+        "Ratios are of time with brisk over time without. Published for SmartIO: launches take {mean_percent} % less \
+         on \
          average, {most_percent} % at the most."
     );
     let columns =
@@ -254,7 +256,8 @@ fn alone(report: &ProveReport) -> Figure {
         .collect();
     Figure::new(
         "Each engine alone",
-        "Time of launches with one engine at work over that without brisk, pair by pair of interleaved launches; beside it all of \
+        "Time of launches with one engine at work over that without brisk, pair by pair of interleaved launches; \
+         beside it all of \
          the named engines together.",
     )
     .table(
@@ -262,8 +265,14 @@ fn alone(report: &ProveReport) -> Figure {
             "Engine by engine",
             &rows,
             columns![
-                APP, ENGINE, WITH_WRITES, WITH_WRITES.interval(), WITHOUT_LOAD, WITHOUT_LOAD.interval(),
-                ALL_WITH_WRITES, ALL_WITHOUT_LOAD,
+                APP,
+                ENGINE,
+                WITH_WRITES,
+                WITH_WRITES.interval(),
+                WITHOUT_LOAD,
+                WITHOUT_LOAD.interval(),
+                ALL_WITH_WRITES,
+                ALL_WITHOUT_LOAD,
             ],
         )
         .noted(alone_in_words(report).unwrap_or_default()),

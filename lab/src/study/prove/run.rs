@@ -1,10 +1,10 @@
 //! `brisk prove`: the same launches with brisk and without, on an emulated phone.
 //!
 //! Four conditions take turns launch by launch (A B C D D C B A): idle and concurrent with a writer, with the daemon at
-//! work and without; where several engines were named, each of them alone as well ([`super::variants`]); after them readers
-//! concurrent with writers ([`super::storage`]). The daemon is the real one, started before a launch and ended after it, which
-//! restores all settings; therefore what it learns from one launch to the next is not in the figures. Launch prefetch
-//! learns two cold launches of each app before.
+//! work and without; where several engines were named, each of them alone as well ([`super::variants`]); after them
+//! readers concurrent with writers ([`super::storage`]). The daemon is the real one, started before a launch and ended
+//! after it, which restores all settings; therefore what it learns from one launch to the next is not in the figures.
+//! Launch prefetch learns two cold launches of each app before.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -127,7 +127,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 fn changed_externally(changes: &changes::Changes) -> Option<Warning> {
     let knobs = changes.changed_externally.join(", ");
     let text = format!(
-        "Another program changed {knobs} during the proof. brisk left these settings alone, so launches with brisk were in part \
+        "Another program changed {knobs} during the proof. brisk left these settings alone, so launches with brisk \
+         were in part \
          measured without them."
     );
     (!knobs.is_empty()).then(|| Warning { code: "changed_externally".to_owned(), text })

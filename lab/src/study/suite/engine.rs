@@ -99,7 +99,8 @@ fn configuration(brisk: Brisk, speed: f64, flash: brisk_engine::mars::Flash) -> 
             let brisk_engine::mars::Flash { random_read_us, read_mib_per_s, write_mib_per_s } = flash;
             format!(
                 "{begin}order = [\"mars\"]\n\n[mars]\nmode = \"{mode}\"\ngrace_s = {}\nretry_after_s = {}\nflash = {{ \
-                 random_read_us = {random_read_us:.1}, read_mib_per_s = {read_mib_per_s:.1}, write_mib_per_s = {write_mib_per_s:.1} }}\n",
+                 random_read_us = {random_read_us:.1}, read_mib_per_s = {read_mib_per_s:.1}, write_mib_per_s = \
+                 {write_mib_per_s:.1} }}\n",
                 divided(grace_s),
                 divided(retry_after_s)
             )

@@ -69,7 +69,8 @@ fn show(args: &Show) -> anyhow::Result<ExitCode> {
     let found = layout(&trace, (last_us / u64::from(args.intervals)).max(1));
     if found.bins.is_empty() && found.without_slot > 0 {
         bail!(
-            "{} has no slots, so nothing is known of its layout: replay it, or make one with brisk swap generate --slots",
+            "{} has no slots, so nothing is known of its layout: replay it, or make one with brisk swap generate \
+             --slots",
             args.trace.display()
         );
     }

@@ -204,7 +204,8 @@ fn steps_stand_against_the_three_limits() {
     let text = said(&document);
     for words in [
         "The slowest of 6 steps, play, is not stable within 11.0 s",
-        "2 immediate (within 0.1 s), 2 within the flow of thought (1 s), 1 slow, but hold attention (10 s) and 1 beyond",
+        "2 immediate (within 0.1 s), 2 within the flow of thought (1 s), 1 slow, but hold attention (10 s) and 1 \
+         beyond",
         "1 step changed nothing on the screen: press a dead key.",
         "500 pseudo-random events with seed 10 take 41.1 s",
         "All 6 repetitions of play never settled",

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use brisk_core::stats::Summary;
 use brisk_lab::results::{
-    Better, ChangeVerdict, ComparedMeasure, ComparisonReport, Document, FootprintReport, KINDS, LaunchReport, Stage,
-    SuiteReport, Warning,
+    ALL_KINDS, Better, ChangeVerdict, ComparedMeasure, ComparisonReport, Document, FootprintReport, LaunchReport,
+    Stage, SuiteReport, Warning,
 };
 use brisk_report::{CompareError, Condition, compare};
 use proptest::prelude::*;
@@ -72,7 +72,7 @@ fn a_slower_device_regresses_in_every_kind_and_improves_the_other_way_round() {
         assert_eq!(count(&back, ChangeVerdict::Regressed), 0, "{name}");
         kinds.insert(document.kind());
     }
-    let all: BTreeSet<&str> = KINDS.names().into_iter().filter(|kind| *kind != "comparison").collect();
+    let all: BTreeSet<&str> = ALL_KINDS.names().into_iter().filter(|kind| *kind != "comparison").collect();
     assert_eq!(kinds, all, "a kind has no pair");
 }
 
@@ -461,10 +461,12 @@ proptest! {
         let scaled = |points: &[Vec<f64>]| -> Vec<Vec<f64>> {
             points.iter().map(|values| values.iter().map(|value| value * factor).collect()).collect()
         };
-        let (plain, more) = (compared(&footprint(&a), &footprint(&b)), compared(&footprint(&scaled(&a)), &footprint(&scaled(&b))));
+        let of = |a: &_, b: &_| compared(&footprint(a), &footprint(b));
+        let (plain, more) = (of(&a, &b), of(&scaled(&a), &scaled(&b)));
         for one in &plain.measures {
             let other = more.measures.iter().find(|other| key(other) == key(one)).expect("the same places");
-            prop_assert!(near(one.ratio, other.ratio) && near(one.ratio_high, other.ratio_high), "{:?} {:?}", one, other);
+            prop_assert!(near(one.ratio, other.ratio) && near(one.ratio_high, other.ratio_high), "{:?} \
+                {:?}", one, other);
             prop_assert_eq!(one.verdict, other.verdict);
         }
     }

@@ -1,7 +1,7 @@
 //! What a run of several measurements leaves: a page for each device, an index, and a verdict in three sentences.
 
 use crate::documents::samples;
-use brisk_lab::results::{Document, KINDS, ProveReport};
+use brisk_lab::results::{ALL_KINDS, Document, ProveReport};
 use samples::apps;
 
 fn nexus() -> ProveReport {
@@ -21,7 +21,7 @@ fn documents() -> Vec<Document> {
 
 #[test]
 fn there_is_a_page_for_each_device_and_an_index_of_them() {
-    let pages = brisk_report::pages(KINDS, &documents());
+    let pages = brisk_report::pages(ALL_KINDS, &documents());
     let names: Vec<&str> = pages.iter().map(|page| page.name.as_str()).collect();
     assert_eq!(names, ["index.html", "galaxy-s5-emmc.html", "nexus4-emmc.html", "acme-nv3-512gb.html"]);
     // The study stands on the page of its device, after the proof.
@@ -31,7 +31,7 @@ fn there_is_a_page_for_each_device_and_an_index_of_them() {
 
 #[test]
 fn pages_link_to_each_other_and_to_the_index_by_name_alone() {
-    let pages = brisk_report::pages(KINDS, &documents());
+    let pages = brisk_report::pages(ALL_KINDS, &documents());
     for page in &pages {
         for other in pages.iter().filter(|other| other.name != page.name) {
             let link = format!("href=\"{}\"", other.name);
@@ -44,8 +44,8 @@ fn pages_link_to_each_other_and_to_the_index_by_name_alone() {
 #[test]
 fn the_index_has_the_first_result_with_its_picture_and_the_verdict() {
     let documents = documents();
-    let index = brisk_report::pages(KINDS, &documents).remove(0).html.replace('\u{a0}', " ");
-    for sentence in brisk_report::verdict(KINDS, &documents) {
+    let index = brisk_report::pages(ALL_KINDS, &documents).remove(0).html.replace('\u{a0}', " ");
+    for sentence in brisk_report::verdict(ALL_KINDS, &documents) {
         assert!(index.contains(&sentence), "{sentence} is missing in {index}");
     }
     assert!(index.contains("<p class=\"lead\">Opening the picture editor (gimp) while an app is installed"), "{index}");
@@ -60,13 +60,13 @@ fn names_of_devices_cannot_leave_the_folder_nor_meet() {
     device.model = Some("../../index".into());
     let mut second = first.clone();
     second.header.environment.device.as_mut().expect("a device").model = Some("INDEX".into());
-    let pages = brisk_report::pages(KINDS, &[Document::from(first), Document::from(second)]);
+    let pages = brisk_report::pages(ALL_KINDS, &[Document::from(first), Document::from(second)]);
     let names: Vec<&str> = pages.iter().map(|page| page.name.as_str()).collect();
     assert_eq!(names, ["index.html", "index-2.html", "index-3.html"]);
 }
 
 fn verdict(documents: &[Document]) -> [String; 3] {
-    brisk_report::verdict(KINDS, documents).try_into().expect("three sentences")
+    brisk_report::verdict(ALL_KINDS, documents).try_into().expect("three sentences")
 }
 
 #[test]
@@ -74,18 +74,22 @@ fn the_verdict_is_three_sentences_on_the_disk_the_phones_and_brisk() {
     let [disk, phones, brisk] = verdict(&documents());
     assert_eq!(
         disk,
-        "The disk of this machine (ACME NV3 512GB) is good for opening apps (a cold start of 35 MB waits 34.8 ms to 401 ms), \
+        "The disk of this machine (ACME NV3 512GB) is good for opening apps (a cold start of 35 MB waits 34.8 ms to \
+         401 ms), \
          databases (a durable write takes 3.15 ms) and large files (1007 MB/s)."
     );
     assert_eq!(
         phones,
-        "An emulated Google Nexus 4 of 2012 opens apps in 1.24 s (1.54 times as long while an app is installed) and an emulated \
+        "An emulated Google Nexus 4 of 2012 opens apps in 1.24 s (1.54 times as long while an app is installed) and an \
+         emulated \
          Samsung Galaxy S5 of 2014 opens apps in 1.24 s (1.54 times as long while an app is installed)."
     );
     assert_eq!(
         brisk,
-        "While an app is installed, the time to open an app with brisk is 17 % less on the Google Nexus 4 of 2012 and 17 % less \
-         on the Samsung Galaxy S5 of 2014; without load 1 % less on the Google Nexus 4 of 2012 and 1 % less on the Samsung \
+        "While an app is installed, the time to open an app with brisk is 17 % less on the Google Nexus 4 of 2012 and \
+         17 % less \
+         on the Samsung Galaxy S5 of 2014; without load 1 % less on the Google Nexus 4 of 2012 and 1 % less on the \
+         Samsung \
          Galaxy S5 of 2014; no app regressed."
     );
 }
@@ -115,7 +119,7 @@ fn what_was_not_measured_is_said() {
     let [disk, ..] = verdict(&[Document::from(bench)]);
     assert!(disk.contains("is unknown"), "{disk}");
     for documents in [samples::ugly(), samples::all()] {
-        for sentence in brisk_report::verdict(KINDS, &documents) {
+        for sentence in brisk_report::verdict(ALL_KINDS, &documents) {
             assert!(sentence.ends_with('.') && !sentence.contains('\n') && !sentence.contains("NaN"), "{sentence}");
         }
     }

@@ -4,7 +4,7 @@ use crate::documents::samples;
 use serde_json::{Value, json};
 
 fn schema() -> Value {
-    serde_json::from_str(&brisk_report::schema(brisk_lab::results::KINDS)).expect("JSON")
+    serde_json::from_str(&brisk_report::schema(brisk_lab::results::ALL_KINDS)).expect("JSON")
 }
 
 /// The part of the schema that a reference names.

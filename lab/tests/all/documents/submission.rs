@@ -1,6 +1,6 @@
 //! What of documents leaves the device.
 
-use brisk_lab::results::{BlockDevice, Document, KINDS as ALL};
+use brisk_lab::results::{ALL_KINDS as ALL, BlockDevice, Document};
 use brisk_report::submission::{Kind, Known, Submission, SubmissionError, schema, text};
 use proptest::prelude::*;
 use serde_json::Value;

@@ -3,7 +3,7 @@
 use crate::documents::samples;
 use std::collections::HashSet;
 
-use brisk_lab::results::{Document, JobRun, KINDS, SlowdownRun};
+use brisk_lab::results::{ALL_KINDS, Document, JobRun, SlowdownRun};
 
 fn read(text: &str) -> (Vec<String>, Vec<csv::StringRecord>) {
     let mut table = csv::Reader::from_reader(text.as_bytes());
@@ -46,7 +46,7 @@ fn columns_are_the_same_for_all_documents() {
         assert_eq!(read(&brisk_report::csv(&documents)).0, all);
     }
     let kinds: HashSet<&str> = lines.iter().map(|line| &line[1]).collect();
-    assert_eq!(kinds.len(), KINDS.names().len());
+    assert_eq!(kinds.len(), ALL_KINDS.names().len());
     assert!(lines.iter().all(|line| line[2].ends_with('Z') && line[2].as_bytes()[10] == b'T'), "times are RFC 3339");
 }
 

@@ -225,7 +225,8 @@ fn syncs(report: &BenchReport) -> Figure {
     let x = Axis::new("time of write and call", Law::Log10, format::us_tick);
     Figure::new(
         "Durable writes",
-        "The cost of a database commit: mark at the median, strokes at the 95th and 99th percentile and at the longest.",
+        "The cost of a database commit: mark at the median, strokes at the 95th and 99th percentile and at the \
+         longest.",
     )
     .chart("Write and call", dots.draw("Time to write and make durable", x, &rows))
     .table(Table::of("Write and make durable", &rows, columns![CALL, SIZE, REQUESTS, MEAN, P50, P95, P99, MAX]))

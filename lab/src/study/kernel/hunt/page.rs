@@ -107,7 +107,8 @@ fn bounds(report: &HuntReport) -> Figure {
     Figure::new(
         "Bounds",
         format!(
-            "Ratios of costs over those of another scheduler, all with defaults, so that less is better; of drawn loads, with {}. {}",
+            "Ratios of costs over those of another scheduler, all with defaults, so that less is better; of drawn \
+             loads, with {}. {}",
             plural(report.seeds.len() as u64, "seed"),
             fidelity(&report.fidelity)
         ),
@@ -140,7 +141,8 @@ fn by_kind(report: &HuntReport) -> Option<Figure> {
     (!rows.is_empty()).then(|| {
         Figure::new(
             "Kinds of devices",
-            "Drawn loads with reads and writes; dominated: a stock scheduler is better in read mean and in write throughput at once.",
+            "Drawn loads with reads and writes; dominated: a stock scheduler is better in read mean and in write \
+             throughput at once.",
         )
         .table(Table::of("Kinds of devices", &rows, columns![DEVICE, LOADS, NOT_DOMINATED, SHARE_MEASURE]))
     })
@@ -198,12 +200,23 @@ fn missed(report: &HuntReport) -> Figure {
                 "Every load under every scheduler",
                 &all_rows,
                 columns![
-                    LOAD, SCHEDULER, JOBS_AND_DEVICE, READ_MEAN, READ_P99, COMMIT_P99, WRITE_MEAN, WRITES,
-                    DISCARDS_PER_S, STARVED,
+                    LOAD,
+                    SCHEDULER,
+                    JOBS_AND_DEVICE,
+                    READ_MEAN,
+                    READ_P99,
+                    COMMIT_P99,
+                    WRITE_MEAN,
+                    WRITES,
+                    DISCARDS_PER_S,
+                    STARVED,
                 ],
             )
             .page_only()
-            .noted("Percentiles are those of the slowest job. Where a side finished no request, its latencies are at least those given."),
+            .noted(
+                "Percentiles are those of the slowest job. Where a side finished no request, its latencies are at \
+                    least those given.",
+            ),
         )
 }
 

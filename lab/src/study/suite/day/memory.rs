@@ -33,7 +33,8 @@ pub(super) fn over_time(report: &DayReport) -> Figure {
         let tone = names.iter().position(|known| known == app).map_or(Tone::Plain, Tone::Nth);
         (tone, texture)
     };
-    let caption = "Anonymous and mapped file pages of each app in memory (full colour), and its pages in swap above them (pale), after \
+    let caption = "Anonymous and mapped file pages of each app in memory (full colour), and its pages in swap above \
+                   them (pale), after \
                    each dwell. Pages that several processes map count for each, so the sum may be above the limit.";
     let draw = |policy: &str| {
         let areas = Areas {

@@ -312,7 +312,8 @@ fn strips(report: &DayReport) -> Figure {
     };
     let many = report.policies.iter().any(|policy| policy.runs.len() > 1);
     let caption = format!(
-        "Each cell is a switch to an app, coloured by the state that the app was in; the bar above it is the wait until it has \
+        "Each cell is a switch to an app, coloured by the state that the app was in; the bar above it is the wait \
+         until it has \
          answered. Letters are beginnings of the apps' names.{}",
         if many { " Of several rounds, the one with the sum of waits in the middle." } else { "" }
     );
@@ -328,12 +329,26 @@ fn strips(report: &DayReport) -> Figure {
             "All switches",
             &rows,
             columns![
-                POLICY, SWITCH, APP, STATE, WAIT, DWELL, READ, WRITTEN, FLASH_BUSY, SWAPPED_IN, SWAPPED_OUT, AVAILABLE,
-                REFAULTS, ENDED, FAILURE,
+                POLICY,
+                SWITCH,
+                APP,
+                STATE,
+                WAIT,
+                DWELL,
+                READ,
+                WRITTEN,
+                FLASH_BUSY,
+                SWAPPED_IN,
+                SWAPPED_OUT,
+                AVAILABLE,
+                REFAULTS,
+                ENDED,
+                FAILURE,
             ],
         )
         .noted(
-            "Read and written: flash during the wait. Swapped and refaults: of all apps, until the next switch. Available: memory just \
+            "Read and written: flash during the wait. Swapped and refaults: of all apps, until the next switch. \
+             Available: memory just \
              before the switch.",
         )
         .page_only(),
@@ -392,8 +407,17 @@ fn sums(report: &DayReport) -> Figure {
             of(
                 "Waits by policy",
                 columns![
-                    POLICY, WAITS, WITHOUT_FIRST_LAUNCHES, MEDIAN_WAIT, LONGEST, TIMES_STARTED, TIMES_HOT,
-                    TIMES_SWAPPED, TIMES_KILLED, TIMES_FAILED, APPS_ENDED,
+                    POLICY,
+                    WAITS,
+                    WITHOUT_FIRST_LAUNCHES,
+                    MEDIAN_WAIT,
+                    LONGEST,
+                    TIMES_STARTED,
+                    TIMES_HOT,
+                    TIMES_SWAPPED,
+                    TIMES_KILLED,
+                    TIMES_FAILED,
+                    APPS_ENDED,
                 ],
             )
             .dispensable(columns![WITHOUT_FIRST_LAUNCHES, MEDIAN_WAIT, TIMES_STARTED]),
@@ -402,13 +426,26 @@ fn sums(report: &DayReport) -> Figure {
             of(
                 "Costs by policy",
                 columns![
-                    POLICY, SWAPPED_IN, SWAPPED_OUT, AVAILABLE, REFAULTS, FLASH_READ, FLASH_WRITTEN, FLASH_BUSY,
-                    PROGRAMMED, ERASES, ENERGY_COLUMN, PROCESSOR, DURATION,
+                    POLICY,
+                    SWAPPED_IN,
+                    SWAPPED_OUT,
+                    AVAILABLE,
+                    REFAULTS,
+                    FLASH_READ,
+                    FLASH_WRITTEN,
+                    FLASH_BUSY,
+                    PROGRAMMED,
+                    ERASES,
+                    ENERGY_COLUMN,
+                    PROCESSOR,
+                    DURATION,
                 ],
             )
             .noted(
-                "Available: memory just before a switch, median. Refaults: pages that were read again soon after they had been \
-                 reclaimed. Flash: during waits and dwells. Programmed: what the flash wrote to its cells, its own moves included \
+                "Available: memory just before a switch, median. Refaults: pages that were read again soon after they \
+                 had been \
+                 reclaimed. Flash: during waits and dwells. Programmed: what the flash wrote to its cells, its own \
+                 moves included \
                  (wear).",
             )
             .dispensable(columns![DURATION, ERASES, FLASH_BUSY, PROGRAMMED]),

@@ -169,7 +169,8 @@ fn sums(report: &RelaunchReport, regime: &RegimeReturns) -> Figure {
     let apart =
         if report.apart.is_empty() { String::new() } else { format!(" Not in sums: {}.", format::list(&report.apart)) };
     let caption = format!(
-        "The sum of the apps' median times until they answer a key, with its 95 % interval (bootstrap). Read, written and busy are \
+        "The sum of the apps' median times until they answer a key, with its 95 % interval (bootstrap). Read, written \
+         and busy are \
          the flash's, as sums of medians.{apart}"
     );
     Figure::new(title.clone(), caption)
@@ -255,8 +256,10 @@ fn by_app(regime: &RegimeReturns) -> Figure {
     let values: Vec<f64> = rows.iter().filter_map(|row| row.number(ANSWERED)).collect();
     let dots = Dots { name: APP_AND_POLICY.into(), value: ANSWERED.into(), below: SAID.into(), ..Dots::default() };
     let axis = Axis::new("time until it answers", law_for(values), unit::MS.tick);
-    let caption = "Until the last change of the screen, wait for storage or memory, and work: medians with intervals. Screen \
-                   alone is when the screen stood still, which is too early for an app that is painted before its memory is \
+    let caption = "Until the last change of the screen, wait for storage or memory, and work: medians with intervals. \
+                   Screen \
+                   alone is when the screen stood still, which is too early for an app that is painted before its \
+                   memory is \
                    back. Heap touched came back from swap.";
     Figure::new(title.clone(), caption).chart("Time", dots.draw(title.clone(), axis, &rows)).table(
         Table::of(

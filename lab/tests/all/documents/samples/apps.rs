@@ -68,7 +68,8 @@ fn storage(read_ms: f64) -> StorageUse {
             "by_size_bytes": by_size.map(|(size, share)| (size, (requests as f64 * share) as u64)),
         },
         "swap_in": { "bytes": 0, "requests": 0, "sequential_requests": 0, "by_size_bytes": [] },
-        "write": { "bytes": 73_728, "requests": 9, "sequential_requests": 4, "by_size_bytes": [[4096, 6], [16_384, 3]] },
+        "write": { "bytes": 73_728, "requests": 9, "sequential_requests": 4,
+        "by_size_bytes": [[4096, 6], [16_384, 3]] },
         "in_flight_ms": read_ms * 1.06, "files": (0..).zip(files).map(file).collect::<Vec<_>>(), "files_count": 312,
     }))
 }
@@ -257,7 +258,8 @@ fn step(name: &str, input: &str, parts: &Parts, first_change_ms: Option<f64>) ->
         .collect();
     let latency_ms = Summary::of(&factors.map(|factor| wall * factor).collect::<Vec<_>>()).expect("six");
     of(json!({
-        "name": name, "input": input, "limit": brisk_lab::results::HciLimit::of_ms(latency_ms.median), "latency_ms": latency_ms,
+        "name": name, "input": input, "limit": brisk_lab::results::HciLimit::of_ms(latency_ms.median),
+        "latency_ms": latency_ms,
         "split": (wall > 0.0).then(|| split(parts)), "runs": runs,
     }))
 }
@@ -384,7 +386,8 @@ pub fn prove() -> ProveReport {
         suite.conditions.iter().flat_map(|condition| [condition.clone(), with_brisk(condition)]).collect();
     let gains: Vec<Value> = apps.iter().map(gain).collect();
     let report = on_s5(json!({
-        "phone": suite.phone, "conditions": conditions, "gains": gains, "apps": [], "storage": mixed_readers_and_writers(),
+        "phone": suite.phone, "conditions": conditions, "gains": gains, "apps": [],
+        "storage": mixed_readers_and_writers(),
         "settings": [{ "knob": "queue/loop0/mq-deadline/fifo_batch", "before": "16", "values": ["1"] }],
         "set_ups": ["smartio: default for emmc"], "config": "[daemon]\n",
     }));
@@ -446,7 +449,8 @@ pub fn what_if() -> WhatIfReport {
     let sqlite = |(name, factor): (&str, f64)| {
         json!({
             "condition": name, "insert_per_s": summary(88.0 * factor, 5.0, 7),
-            "update_per_s": summary(81.0 * factor * 1.04, 5.0, 7), "delete_per_s": summary(84.0 * factor * 0.98, 5.0, 7),
+            "update_per_s": summary(81.0 * factor * 1.04, 5.0, 7),
+            "delete_per_s": summary(84.0 * factor * 0.98, 5.0, 7),
         })
     };
     let factors = [("baseline", 1.0), ("databases_in_ram", 31.0), ("sync_off", 14.1), ("no_journal", 1.7)];

@@ -29,7 +29,8 @@ fn row(app: (&str, u32, f64, f64), card: &str, solution: (&str, f64, &str)) -> V
         "run_s": summary(run_s(solution.1), 2.0, 5), "gain": summary(gain, 1.0, 5),
         "storage_s": summary(storage_s * solution.1 * slower, 2.0, 5),
         "sequential_bytes": summary(2.6e6, 3.0, 5), "random_bytes": summary(2.5e6, 3.0, 5),
-        "published_gain_low": stated, "published_gain_high": stated, "published_place": stated.map(|_| "figure 13, bar C"),
+        "published_gain_low": stated, "published_gain_high": stated, "published_place": stated.map(|_| "figure 13, bar \
+            C"),
         "failure": null,
     })
 }

@@ -34,7 +34,8 @@ fn run(position: u32, round: u32, state: &str, wait_ms: f64, factor: f64) -> Val
         let memory = |known: &usize| {
             let all: u64 = (30 + 25 * *known as u64) << 20;
             let out = if *known != *app && state == "swapped" { all * 2 / 3 } else { 0 };
-            json!({ "app": APPS[*known], "anonymous_bytes": all - out, "file_bytes": 20u64 << 20, "swapped_bytes": out })
+            json!({ "app": APPS[*known], "anonymous_bytes": all - out, "file_bytes": 20u64 << 20,
+                "swapped_bytes": out })
         };
         let split = json!({
             "method": "bpf", "wall_ms": wait_ms, "lost_events": 0,
@@ -49,7 +50,8 @@ fn run(position: u32, round: u32, state: &str, wait_ms: f64, factor: f64) -> Val
             if state == "killed" { vec![json!({ "app": APPS[(*app + 1) % 5], "by": "oldest" })] } else { vec![] };
         json!({
             "trace_s": 30.0 * n as f64, "at_s": begin_s, "app": APPS[*app], "state": state,
-            "ending": (state != "failed").then(|| json!({ "ending": "settled" })), "wait_ms": wait_ms, "split": split, "dwell_ms": dwell_ms,
+            "ending": (state != "failed").then(|| json!({ "ending": "settled" })), "wait_ms": wait_ms, "split": split,
+            "dwell_ms": dwell_ms,
             "waiting": { "read_bytes": 9u64 << 20, "written_bytes": 1u64 << 20, "busy_ms": wait_ms * 0.6 },
             "dwelling": { "read_bytes": 1u64 << 20, "written_bytes": 6u64 << 20, "busy_ms": 300.0 },
             "swap_in_bytes": 4u64 << 20, "swap_out_bytes": 6u64 << 20,
@@ -61,7 +63,8 @@ fn run(position: u32, round: u32, state: &str, wait_ms: f64, factor: f64) -> Val
     let switches: Vec<Value> = VISITS.iter().enumerate().map(switch).collect();
     json!({
         "round": round, "position": position, "switches": switches, "duration_s": 40.0 * factor,
-        "costs": { "programmed_bytes": 140u64 << 20, "erases": 61, "energy_uj": 5.1e6 * factor, "cpu_ms": 9_100.0 * factor },
+        "costs": { "programmed_bytes": 140u64 << 20, "erases": 61, "energy_uj": 5.1e6 * factor,
+        "cpu_ms": 9_100.0 * factor },
     })
 }
 
@@ -78,7 +81,8 @@ pub fn day() -> DayReport {
         },
         "memory": { "limit_bytes": 600u64 << 20, "swap_bytes": 1u64 << 30 },
         "trace": {
-            "name": "synthetic", "user": "synthetic-1", "from_s": 0.0, "span_s": 1_830.0, "switches": 16, "dropped_sessions": 7,
+            "name": "synthetic", "user": "synthetic-1", "from_s": 0.0, "span_s": 1_830.0, "switches": 16,
+            "dropped_sessions": 7,
             "dropped_apps": 4, "speed": 20.0, "dwell_ms_min": 1_000.0, "dwell_ms_max": 5_000.0, "lengthened": 5,
             "shortened": 3,
             "apps": APPS.iter().zip(["messages", "browser", "mail", "photos", "news"]).map(|(app, of)| {
@@ -87,7 +91,8 @@ pub fn day() -> DayReport {
         },
         "meter": { "name": "modelled", "what": "operations of the flash", "uncertainty": "assumed energies" },
         "policies": [
-            { "name": "default", "text": "swap on flash, apps in the background frozen", "runs": rounds(1, "swapped", 2_600.0) },
+            { "name": "default", "text": "swap on flash, apps in the background \
+                                          frozen", "runs": rounds(1, "swapped", 2_600.0) },
             { "name": "zram", "text": "swap in compressed memory", "runs": rounds(2, "hot", 250.0) },
             { "name": "none", "text": "no swap, the oldest app is ended", "runs": rounds(3, "killed", 1_100.0) },
         ],

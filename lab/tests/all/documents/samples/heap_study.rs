@@ -16,14 +16,18 @@ fn orders(heap: f64, error: f64) -> Vec<Value> {
         let both = 1.0 + 0.02 * f64::from(past.abs_diff(2) + historical.abs_diff(1));
         let factor = if past == 0 || historical == 0 { alone } else { both };
         let rmse = (past + historical > 0).then_some(heap * MIB * error * factor);
-        json!({ "past": past, "historical": historical, "rmse_bytes": rmse, "rmse_common_bytes": rmse.map(|rmse| rmse * 0.6) })
+        json!({ "past": past, "historical": historical, "rmse_bytes": rmse,
+            "rmse_common_bytes": rmse.map(|rmse| rmse * 0.6) })
     };
     cells.map(of).collect()
 }
 
 fn alphas(values: u64) -> Vec<Value> {
     let covered = [47.1, 83.0, 96.4, 98.7, 99.2, 99.4];
-    let of = |(alpha, covered): (f64, f64)| json!({ "alpha": alpha, "values": values, "covered_percent": covered, "head_room_percent_median": 4.1 * alpha });
+    let of = |(alpha, covered): (f64, f64)| {
+        json!({ "alpha": alpha, "values": values, "covered_percent": covered,
+        "head_room_percent_median": 4.1 * alpha })
+    };
     [0.0, 1.0, 2.0, 3.0, 4.0, 5.0].into_iter().zip(covered).map(of).collect()
 }
 
@@ -67,7 +71,8 @@ pub fn study() -> HeapStudyReport {
             "table": { "name": "heap.csv", "columns": "growth", "sampled_s": 0.25, "interval_s": 1.0, "short_runs": 1 },
             "apps": APPS.map(app), "alphas": alphas(3 * 627), "thresholds": rules(3 * 649, 20.7),
             "aims": [
-                aim("persistence", 95.0, 95.3, 11.0), aim("persistence", 99.0, 98.9, 27.0), aim("persistence", 99.9, 99.8, 61.0),
+                aim("persistence", 95.0, 95.3, 11.0), aim("persistence", 99.0, 98.9, 27.0),
+                aim("persistence", 99.9, 99.8, 61.0),
                 aim("adaptive", 95.0, 96.2, 3.5), aim("adaptive", 99.0, 99.1, 6.9), aim("adaptive", 99.9, 99.8, 14.0),
             ],
         }),

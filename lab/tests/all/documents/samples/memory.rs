@@ -18,7 +18,8 @@ fn visit(app: &str, round: u32, state: &str, ms: f64, ended: &[&str]) -> Value {
     json!({
         "app": app, "round": round,
         "run": {
-            "state": state, "ending": if answered { json!({ "ending": "settled" }) } else { json!({ "ending": "still_working" }) },
+            "state": state,
+                "ending": if answered { json!({ "ending": "settled" }) } else { json!({ "ending": "still_working" }) },
             "end_ms": ms, "screen_ms": ms / 20.0, "first_change_ms": 12.0,
             "split": { "method": "bpf", "wall_ms": ms, "parts": [
                 part(Cause::UserCpu, 0.05), part(Cause::SystemCpu, 0.02), part(Cause::Reclaim, 0.13),
@@ -50,7 +51,8 @@ fn policy(name: &str, text: &str, state: &str, factor: f64, base: f64) -> Value 
     }
     let ratio = (factor != base).then(|| ratio_of_sums(&slices(&counted), &slices(&slow))).flatten();
     json!({
-        "policy": name, "text": text, "apps": [app(0), app(1), app(2)], "sum_ms": sum_of_medians(&slices(&counted)), "ratio": ratio,
+        "policy": name, "text": text, "apps": [app(0), app(1), app(2)], "sum_ms": sum_of_medians(&slices(&counted)),
+        "ratio": ratio,
         "read_bytes": 31e6 * factor, "written_bytes": 8e6 * factor, "busy_ms": 9_000.0 * factor, "failure": null,
     })
 }

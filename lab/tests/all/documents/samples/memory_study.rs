@@ -17,7 +17,8 @@ fn free() -> Value {
     let steps: Vec<Value> = (0..6)
         .map(|n: usize| {
             let (app, round) = (APPS[n % 3].0, n / 3 + 1);
-            json!({ "at_s": 2.0 + 10.0 * n as f64, "app": app, "round": round, "launched": round == 1 || app == "xterm" })
+            json!({ "at_s": 2.0 + 10.0 * n as f64, "app": app, "round": round,
+                "launched": round == 1 || app == "xterm" })
         })
         .collect();
     let sample = |n: u64| {
@@ -37,7 +38,8 @@ fn growth() -> Vec<Value> {
         let sample = |n: u64| {
             let grown = heap * MIB * n.min(20) / 20;
             json!({
-                "at_ms": 500.0 * n as f64, "anonymous_bytes": grown + nth * MIB / 4, "file_bytes": 20 * MIB * n.min(10) / 10,
+                "at_ms": 500.0 * n as f64, "anonymous_bytes": grown + nth * MIB / 4,
+                "file_bytes": 20 * MIB * n.min(10) / 10,
                 "swapped_bytes": 0,
             })
         };
@@ -74,7 +76,8 @@ fn sets((app, heap): (&str, u64)) -> Value {
     let heap = heap as f64;
     json!({
         "app": app, "resident_bytes": mib(heap + 38.0), "proportional_bytes": mib(heap + 17.0),
-        "working_bytes": mib(heap * 0.4 + 6.0), "swapped_touched_bytes": mib(heap * 0.3), "file_touched_bytes": mib(7.0),
+        "working_bytes": mib(heap * 0.4 + 6.0), "swapped_touched_bytes": mib(heap * 0.3),
+        "file_touched_bytes": mib(7.0),
         "swapped_bytes": mib(heap * 0.97), "return_ms": seven(820.0),
     })
 }
@@ -84,7 +87,10 @@ pub fn study() -> MemoryStudyReport {
         "preset": "galaxy-s5-emmc", "device": "/dev/loop3", "scheduler": "mq-deadline", "driver_tags": 8,
         "size_bytes": 4u64 << 30, "file_system": "ext4 rw,relatime",
     });
-    let part = |part: &str, took_s: f64| json!({ "part": part, "swap": if part == "sets" { "flash" } else { "none" }, "took_s": took_s });
+    let part = |part: &str, took_s: f64| {
+        json!({ "part": part, "swap": if part == "sets" { "flash" } else { "none" },
+        "took_s": took_s })
+    };
     on_s5(json!({
         "phone": phone, "limit_bytes": 300 * MIB, "apps": APPS.map(|(app, _)| app),
         "parts": [part("free", 66.0), part("growth", 561.0), part("limits", 1290.0), part("sets", 88.0)],

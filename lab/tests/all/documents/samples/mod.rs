@@ -64,8 +64,10 @@ fn seven(value: f64) -> Summary {
 pub fn s5_device() -> BlockDevice {
     of(json!({
         "name": "loop3", "size_bytes": 4u64 << 30, "rotational": false, "scheduler": "mq-deadline",
-        "schedulers_available": ["none", "mq-deadline", "kyber", "bfq"], "queue_depth_requests": 8, "read_ahead_kib": 128,
-        "max_request_kib": 512, "write_cache": "write back", "logical_block_bytes": 4096, "lab_preset": "galaxy-s5-emmc",
+        "schedulers_available": ["none", "mq-deadline", "kyber", "bfq"], "queue_depth_requests": 8,
+        "read_ahead_kib": 128,
+        "max_request_kib": 512, "write_cache": "write back", "logical_block_bytes": 4096,
+        "lab_preset": "galaxy-s5-emmc",
     }))
 }
 
@@ -202,7 +204,8 @@ pub fn concurrency() -> ConcurrencyReport {
             let streams = 2u32 << i;
             points.push(json!({
                 "pattern": pattern, "direction": direction, "streams": streams,
-                "serial_s": seven(0.31 * f64::from(streams)), "concurrent_s": seven(0.31 * f64::from(streams) / speedup),
+                "serial_s": seven(0.31 * f64::from(streams)),
+                "concurrent_s": seven(0.31 * f64::from(streams) / speedup),
                 "speedup": seven(speedup),
             }));
         }
@@ -342,7 +345,8 @@ pub fn profile() -> ProfileReport {
     let pick = |chooser: &str, index: usize, right: bool| {
         let (setting, energy, delay) = &all[index];
         json!({
-            "chooser": chooser, "setting": setting, "over_best": energy / 0.91, "energy_ratio": energy, "delay_ratio": delay,
+            "chooser": chooser, "setting": setting, "over_best": energy / 0.91, "energy_ratio": energy,
+            "delay_ratio": delay,
             "right": right, "not_told_from_right": right,
         })
     };
@@ -383,13 +387,15 @@ pub fn kernel_bench() -> KernelReport {
         };
         json!({
             "load": load, "settings": "", "found": value.map(|_| seven(found)), "peer": peer,
-            "peer_found": peer.map(|_| seven(found * 1.1)), "value": value, "value_worst": value.map(|value| value * 1.02),
+            "peer_found": peer.map(|_| seven(found * 1.1)), "value": value,
+            "value_worst": value.map(|value| value * 1.02),
             "verdict": verdict, "why": value.is_none().then_some("no setting leaves the others enough"),
         })
     };
     let aim = |words: &str, side: &str, figure: &str, at_most: f64, loads: &[Value]| {
         json!({
-            "words": words, "scenario": "one-reader-four-writers", "scheduler": "smartio", "side": side, "figure": figure,
+            "words": words, "scenario": "one-reader-four-writers", "scheduler": "smartio", "side": side,
+            "figure": figure,
             // Times of the sample are milliseconds and more.
             "at_most": at_most, "relative": at_most < 10.0 && figure != "slowdown", "loads": loads,
         })

@@ -1,6 +1,6 @@
 //! The same document from a device that is slower, for each kind; and a comparison.
 
-use brisk_lab::results::{ComparisonReport, Document, KINDS, SlowdownReport};
+use brisk_lab::results::{ALL_KINDS, ComparisonReport, Document, SlowdownReport};
 use brisk_report::Condition;
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ pub fn slower(document: &Document, factor: f64) -> Document {
     let mut value = serde_json::to_value(document).expect("JSON");
     slow("", &mut value, factor);
     let kind = document.kind();
-    KINDS.read(kind, value).expect("still a document").expect("a known kind")
+    ALL_KINDS.read(kind, value).expect("still a document").expect("a known kind")
 }
 
 fn slow(key: &str, value: &mut Value, factor: f64) {

@@ -14,7 +14,8 @@ fn users(factor: f64, way: &str) -> Vec<Value> {
             let share = 1.0 - (1.0 - factor) * (-f64::from(*apps) / 6.0).exp() * 2.4;
             (share.clamp(0.0, 1.0) * launches as f64).round() as u64
         };
-        json!({ "user": name, "launches": launches, "apps": 41, "hits": PREDICTED.iter().map(hits).collect::<Vec<_>>() })
+        json!({ "user": name, "launches": launches, "apps": 41,
+            "hits": PREDICTED.iter().map(hits).collect::<Vec<_>>() })
     };
     ["u1", "u2"].into_iter().zip(launches).map(user).collect()
 }

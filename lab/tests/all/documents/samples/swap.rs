@@ -46,7 +46,8 @@ pub fn replay() -> SwapReport {
             "read_ms_max": three(15.5), "device_ms_mean": three(2.05), "device_ms_max": three(15.2),
             "launch_wait_ms_mean": three(wait_ms), "request_bytes_mean": three(request), "in_bytes": three(1.05e9),
             "used_percent": three(78.0), "out_bytes": three(1.2e9), "with_writes_percent": three(5.0),
-            "reserve_bytes_max": json!(summary(reserve, 1.0, 3)), "stray_pages": three(0.0), "unknown_pages": three(0.0),
+            "reserve_bytes_max": json!(summary(reserve, 1.0, 3)), "stray_pages": three(0.0),
+            "unknown_pages": three(0.0),
         })
     };
     report(
@@ -78,7 +79,8 @@ pub fn show() -> SwapReport {
                 "interval_s": 20.0, "bins": (0..12).map(bin).collect::<Vec<_>>(), "in_run_bytes": 21_600.0,
                 "used_percent": 61.0, "in_with_writes_percent": 43.0, "apps_in_cluster": 1.2, "without_slot": 0,
             },
-            "map": { "column_s": 2.5, "row_bytes": 9u64 << 20, "apps": APPS.map(app), "cells": (0..480).map(cell).collect::<Vec<_>>() },
+            "map": { "column_s": 2.5, "row_bytes": 9u64 << 20, "apps": APPS.map(app),
+            "cells": (0..480).map(cell).collect::<Vec<_>>() },
         }),
     )
 }

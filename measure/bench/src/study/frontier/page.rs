@@ -33,7 +33,8 @@ fn verdict(report: &FrontierReport) -> Vec<String> {
     let least = format!("{:.0} %", report.write_min_percent.clamp(0.0, 1e4));
     if let Some(best) = report.chosen.as_ref().and_then(|label| report.point(label)) {
         said.push(format!(
-            "With at least {least} of the writes reads are fastest with {}: they take {} of the time, and writes reach {}.",
+            "With at least {least} of the writes reads are fastest with {}: they take {} of the time, and writes reach \
+             {}.",
             best.label,
             percent(best.read_ratio * 100.0),
             percent(best.write_percent)

@@ -1,6 +1,6 @@
 //! The scheduler with single requests: flushes, merges and hanging requests.
 
-use brisk_smartio_kernel::scheduler::{Class, Op, Request, Scheduler, Tunables};
+use brisk_kernel_tests::smartio::scheduler::{Class, Op, Request, Scheduler, Tunables};
 
 const MS: u64 = 1_000_000;
 

@@ -2,7 +2,7 @@
 //!
 //! `mm/mars_extents.h` says what it does, and its properties. The kernel calls it under the lock of a swap area; this
 //! crate compiles the same file with the system's compiler and wraps it safely, to compare it with a naive model under
-//! random loads (`tests/extents.rs`). Only tests use this crate.
+//! random loads (`tests/all/extents.rs`).
 
 /// What [`Area::next`] answers when the kernel's own allocator decides; of the C part `MARS_NONE`.
 const NONE: u32 = u32::MAX;

@@ -2,10 +2,9 @@
 //!
 //! `smartio_policy.h` has learning and decisions as pure functions on plain integers. The module calls them under its
 //! lock; this crate compiles the same header with the system's compiler and wraps each function safely, to test
-//! properties with random inputs (`tests/policy.rs`) and whole loads with a simple device (`tests/share.rs`). The
+//! properties with random inputs (`policy.rs` of the tests) and whole loads with a simple device (`share.rs`). The
 //! scheduler around it is compiled as well, with `host/kernel.h` in place of the kernel: [`scheduler`] wraps it
-//! (`tests/dispatch.rs` with loads, `tests/requests.rs` with single requests). Only tests use this crate. Units and
-//! meanings are those of the header.
+//! (`dispatch.rs` with loads, `requests.rs` with single requests). Units and meanings are those of the header.
 
 pub mod scheduler;
 

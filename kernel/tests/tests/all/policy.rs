@@ -1,6 +1,6 @@
 //! Properties of the policy, with random inputs.
 
-use brisk_smartio_kernel::*;
+use brisk_kernel_tests::smartio::*;
 use proptest::prelude::*;
 
 const KINDS: [Kind; 4] = [Kind::Urgent, Kind::Own, Kind::Bulk, Kind::Trim];

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use brisk_mars_kernel::{Area, LOOKS, State};
+use brisk_kernel_tests::mars::{Area, LOOKS, State};
 use proptest::prelude::*;
 
 /// Owner 0 is the kernel's own allocator.

@@ -1,7 +1,7 @@
 //! Threads that send one request after another, a device of a few units, and a block layer that looks for requests only
 //! when it has to, around the scheduler. Time is the simulation's own.
 
-use brisk_smartio_kernel::scheduler::{Class, Op, Request, Scheduler, Tunables};
+use brisk_kernel_tests::smartio::scheduler::{Class, Op, Request, Scheduler, Tunables};
 
 pub(crate) const MS: u64 = 1_000_000;
 pub(crate) const US: u64 = 1_000;

@@ -1,7 +1,7 @@
 //! The policy with whole loads: an endless reader with concurrent endless writers, on a device that does one request at
 //! a time, in simulated time.
 
-use brisk_smartio_kernel::*;
+use brisk_kernel_tests::smartio::*;
 
 const READ_NS: u64 = 80_000;
 const PAUSE_NS: u64 = 15_000;

@@ -1,7 +1,7 @@
 //! The scheduler at work in a simulation: what it promises to readers, writers, commits, discards and priorities.
 
 use crate::simulation;
-use brisk_smartio_kernel::scheduler::{Class, Op, Tunables};
+use brisk_kernel_tests::smartio::scheduler::{Class, Op, Tunables};
 use proptest::prelude::*;
 use simulation::{
     Device, MS, Outcome, SERIAL, Seen, Thread, US, class_and_level, mean_ns, numbered, percentile_ns, run,
