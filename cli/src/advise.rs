@@ -24,11 +24,9 @@ const DOCUMENT_BYTES_MAX: u64 = 64 << 20;
 
 const AFTER_HELP: &str = "\
 Documents are results of 'brisk suite cures' (gains, and with --cuts what power cuts leave), 'brisk study footprint' \
-and 'brisk study slowdown' \
-of the device, and 'brisk sync advise --json' of the app; others are left out with a remark. A gain is measured, a \
-bound (the time in syncs that \
-goes) or modelled (a factor of the device that the cure can at most take away). What one command applies and undoes is \
-shown with both.
+and 'brisk study slowdown' of the device, and 'brisk sync advise --json' of the app; others are left out with a \
+remark. A gain is measured, a bound (the time in syncs that goes) or modelled (a factor of the device that the cure \
+can at most take away). What one command applies and undoes is shown with both.
 
 Example:
   brisk study footprint --json=footprint.json /home

@@ -13,10 +13,9 @@ use crate::status::Socket;
 
 const AFTER_HELP: &str = "\
 Memory is taken from the first app first: caches, then other memory, and, as the last step, the app is ended. The \
-order is that of the \
-expected cost: the chance that the app is the next one, times the time of its relaunch, for each MiB. Nothing is taken \
-from an app that \
-is in front, plays or records, holds an inhibitor, is likely next, or is protected by the configuration.
+order is that of the expected cost: the chance that the app is the next one, times the time of its relaunch, for each \
+MiB. Nothing is taken from an app that is in front, plays or records, holds an inhibitor, is likely next, or is \
+protected by the configuration.
 
 Examples:
   brisk apps
@@ -87,8 +86,7 @@ pub(crate) fn explain(apps: &Apps, name: &str) -> Option<String> {
             let _ = writeln!(
                 text,
                 "  of it, process {} ({}) would be ended first, with what it started: {memory}, {growth} more than \
-                 half a minute ago; \
-                 shell and terminal stay",
+                 half a minute ago; shell and terminal stay",
                 first.pid, first.name
             );
         }
@@ -110,8 +108,7 @@ fn text(apps: &Apps, all: bool) -> String {
     let mut text = String::new();
     if !apps.active {
         let why = "the memory engine does not run, so nothing is taken and nothing is learned: add \"iram\" to \
-                   [engines] order in \
-                   /etc/brisk/brisk.toml, then 'brisk config reload'. It would do this:";
+                   [engines] order in /etc/brisk/brisk.toml, then 'brisk config reload'. It would do this:";
         let _ = writeln!(text, "{}", caution(why));
     }
     let survey = &apps.survey;
@@ -256,10 +253,8 @@ mod tests {
     fn an_app_is_explained_by_id_and_by_group() {
         let text = explain(&apps(true), "game").expect("an app");
         let expected = "game (app-game-1.scope) is background: not in front\n  it has 100 MiB of memory, and 1 MiB in \
-                        swap\n  \
-                        it is expected to need 200 MiB at the most\n  with a chance of 12.5 % it is the next app; its \
-                        relaunch \
-                        takes 2.00 s\n  it is number 1 from which memory is taken: reclaim, end\n";
+                        swap\n  it is expected to need 200 MiB at the most\n  with a chance of 12.5 % it is the next \
+                        app; its relaunch takes 2.00 s\n  it is number 1 from which memory is taken: reclaim, end\n";
         assert_eq!(text, expected);
         assert!(
             explain(&apps(true), "app-front-1.scope").expect("an app").contains("nothing is taken from it: focused")

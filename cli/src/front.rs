@@ -20,8 +20,7 @@ Examples:
   brisk front --none                    # the desktop, or the screen is locked
 
 Root may tell of every app, other users of their own. Exit codes: 0 told, 2 not possible: no such app runs, it is of \
-another user, or \
-the daemon does not run.";
+another user, or the daemon does not run.";
 
 /// Arguments of `brisk front`.
 #[derive(Debug, clap::Args)]

@@ -21,8 +21,7 @@ fn lines(pages: &Pages, row: &AppPages) -> String {
         let _ = writeln!(
             text,
             "  its own pages: in memory {} that returns touch, {} that they left in swap, {} of which nothing is \
-             known; in swap {} that \
-             returns touch",
+             known; in swap {} that returns touch",
             format_bytes(at.hot_bytes),
             format_bytes(at.cold_bytes),
             format_bytes(at.unknown_bytes),
@@ -81,12 +80,9 @@ mod tests {
     fn an_app_is_explained_by_where_its_pages_are_and_why() {
         let text = explain(&pages(true, json!({})), "game");
         let expected = "  its own pages: in memory 4 MiB that returns touch, 30 MiB that they left in swap, 0 B of \
-                        which nothing is known; \
-                        in swap 1 MiB that returns touch\n  a return reads these back in 16.5 ms\n  a return needs 20 \
-                        MiB of memory; \
-                        by itself the kernel keeps 75 % of the pages that returns touch\n  it may be written to swap: \
-                        it left the \
-                        foreground 90 s ago, and is frozen\n";
+                        which nothing is known; in swap 1 MiB that returns touch\n  a return reads these back in 16.5 \
+                        ms\n  a return needs 20 MiB of memory; by itself the kernel keeps 75 % of the pages that \
+                        returns touch\n  it may be written to swap: it left the foreground 90 s ago, and is frozen\n";
         assert_eq!(text, expected);
         assert_eq!(explain(&pages(true, json!({})), "other"), "");
         let new = json!({ "pages": null, "need_bytes": null, "lost": null, "spared": { "rule": "audible" } });

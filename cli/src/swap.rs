@@ -144,8 +144,7 @@ fn text(facts: &Facts, prepared: &Prepared, state: &str) -> String {
             format_bytes(bytes)
         ),
         None => "Wear: unknown, as nothing was swapped out since the start of this machine. Every byte that goes to \
-                 flash is written once \
-                 each time: 'brisk monitor' shows how much that is.\n"
+                 flash is written once each time: 'brisk monitor' shows how much that is.\n"
             .to_owned(),
     };
     text
@@ -196,9 +195,8 @@ mod tests {
             text(&facts, &checked(Some(256 << 20)).expect("possible"), "planned"),
             format!(
                 "{}: a swap area of 1 GiB, priority 10, would be made\nzram: 256 MiB of compressed memory, priority \
-                 100, filled \
-                 first, would be made\nAfter a restart: a line of {} switches the area on, and 'brisk swap start' the \
-                 compressed memory\n\
+                 100, filled first, would be made\nAfter a restart: a line of {} switches the area on, and 'brisk swap \
+                 start' the compressed memory\n\
                  Wear: this machine swapped out 6 GiB a day since its start; what goes to flash is written there once \
                  each time.\n",
                 file.display(),

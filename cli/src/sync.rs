@@ -21,14 +21,11 @@ use policies::{PolicyFile, homes, policy_of};
 
 const AFTER_HELP: &str = "\
 Classes of files: 'durable' (a sync writes, as ever; all files that no policy names), 'ordered' (after a power cut the \
-file is as it was \
-at one moment of the last seconds) and 'cache' (after a power cut the file may have any content; only the user's cache \
-directory without \
-a policy). 'ordered' holds where order is kept without syncs: SQLite databases in WAL mode, and files whose data ext4 \
-journals (mounted \
-data=journal, or with nodelalloc and the attribute j of 'chattr +j'). Everywhere else such files stay durable. Files \
-on network file systems \
-stay durable. Programs that are linked statically or use SQLite of their own are not reached, or by their files alone.
+file is as it was at one moment of the last seconds) and 'cache' (after a power cut the file may have any content; \
+only the user's cache directory without a policy). 'ordered' holds where order is kept without syncs: SQLite databases \
+in WAL mode, and files whose data ext4 journals (mounted data=journal, or with nodelalloc and the attribute j of \
+'chattr +j'). Everywhere else such files stay durable. Files on network file systems stay durable. Programs that are \
+linked statically or use SQLite of their own are not reached, or by their files alone.
 
 Policies: /etc/brisk/sync/APP.toml, else /usr/share/brisk/sync/APP.toml, else the cache directory alone.";
 
@@ -72,8 +69,7 @@ struct Check {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 When the policy is not correct, or the program takes no library (linked statically, with the rights of another user, \
-with another C \
-library), the app is started without it, and that is printed: all its files are durable.
+with another C library), the app is started without it, and that is printed: all its files are durable.
 
 Example: brisk sync run org.example.Reader -- reader paper.pdf")]
 struct Run {

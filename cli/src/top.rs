@@ -22,8 +22,7 @@ use screen::{Key, Screen};
 
 const AFTER_HELP: &str = "\
 q or Ctrl-C ends it. Rates are sampled by this command, so that watching does not wake the daemon's engines. Without a \
-terminal \
-it prints one screen and ends. Exit codes: 0 ended, 2 not possible.";
+terminal it prints one screen and ends. Exit codes: 0 ended, 2 not possible.";
 
 /// Apps of which memory is shown.
 const APPS_MAX: usize = 12;

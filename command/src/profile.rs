@@ -26,10 +26,9 @@ Examples:
 
 With --virtual nothing of this machine is measured or changed: time is that of the virtual machine, which counts \
 instructions, so that the figures repeat on any machine, however busy. It works from a source tree of brisk, as brisk \
-kernel does, \
-and starts from the beginning each time. The same command continues a run that was stopped (Ctrl-C). Only root can set \
-a device's scheduler; all settings \
-are restored. Exit codes: 0 measured, 2 not possible, 130 stopped by Ctrl-C.";
+kernel does, and starts from the beginning each time. The same command continues a run that was stopped (Ctrl-C). Only \
+root can set a device's scheduler; all settings are restored. Exit codes: 0 measured, 2 not possible, 130 stopped by \
+Ctrl-C.";
 
 /// Limits of --cell and --budget.
 const CELL_LEAST: Duration = Duration::from_millis(100);

@@ -304,8 +304,7 @@ pub static ALL: &[Published] = &[
             (
                 Topic::Mixes,
                 "The times do not follow from the paper's times of single requests: 128 MB with 10 % reads, one \
-                 request \
-                 after the other, would take 5.8 s, and its four schedulers took 9 to 30 s.",
+                 request after the other, would take 5.8 s, and its four schedulers took 9 to 30 s.",
             ),
             (
                 Topic::Slowdown,

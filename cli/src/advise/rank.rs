@@ -64,14 +64,11 @@ struct Solution {
 }
 
 const PARTITION: &str = "Copy the data, make a partition with this file system for it, copy it back, and name it in \
-                         /etc/fstab. There is no \
-    way back but the same.";
+                         /etc/fstab. There is no way back but the same.";
 const STRIPE: &str = "mdadm --create /dev/md0 --level=0 --raid-devices=2 over the internal flash and the card, then a \
-                      file system on it. \
-    When the card fails or is pulled all data is gone, so keep a copy elsewhere.";
+                      file system on it. When the card fails or is pulled all data is gone, so keep a copy elsewhere.";
 const STRIPE_RISK: &str = "all data is lost when one of two devices fails or is pulled; a power cut that reaches one \
-                           before the other can \
-    damage the file system";
+                           before the other can damage the file system";
 const IN_APP: &str = "The app sets it for each connection, so its authors have to: it is no property of the file.";
 
 const WAYS: &[Solution] = &[

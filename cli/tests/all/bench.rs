@@ -368,8 +368,7 @@ fn a_device_is_measured_only_when_it_is_unused_and_the_option_says_so() {
             refused(&["bench", &node, "--destroy-data"]),
             format!(
                 "brisk: {node} is in use (mounted at {point}): its data is not destroyed; measure a directory of a \
-                 file \
-                 system on it\n"
+                 file system on it\n"
             )
         );
         // Without the option it is not advised either.

@@ -27,14 +27,12 @@ fn document(version: u32, kind: &str) -> String {
     };
     format!(
         "{{\"kind\": \"{kind}\", \"schema_version\": {version}, \"started\": \"2026-10-05T20:28:59Z\", \"duration_s\": \
-         12.5, \
-         \"environment\": {{\"brisk_version\": \"0.1.0\", \"kernel\": \"6.18.4\", \"architecture\": \"x86_64\", \
-         \"cpus\": 2, \
-         \"path\": \"/data\", \"file_system\": \"ext4\", \"mount_options\": null, \"device\": null}}, \
+         12.5, \"environment\": {{\"brisk_version\": \"0.1.0\", \"kernel\": \"6.18.4\", \"architecture\": \"x86_64\", \
+         \"cpus\": 2, \"path\": \"/data\", \"file_system\": \"ext4\", \"mount_options\": null, \"device\": null}}, \
          \"io_engine\": \"io_uring\", \"seed\": 42, \"warnings\": [], \"block_bytes\": 4096, \"requests\": 2048, \
          \"precondition_bytes\": 1073741824, \"points\": [{{\"range_bytes\": 8388608, \"bandwidth_bytes_per_s\": {}}}, \
-         {{\"range_bytes\": 67108864, \"bandwidth_bytes_per_s\": {}}}], \
-         \"drops\": [{{\"after_range_bytes\": 8388608, \"factor\": 4.0}}]}}",
+         {{\"range_bytes\": 67108864, \"bandwidth_bytes_per_s\": {}}}], \"drops\": [{{\"after_range_bytes\": 8388608, \
+         \"factor\": 4.0}}]}}",
         summary(2.4e6),
         summary(0.6e6)
     )

@@ -27,8 +27,7 @@ use send::Server;
 
 const AFTER_HELP: &str = "\
 Only the fields that are shown leave: figures with four digits, models of machine and storage, versions of kernel and \
-brisk, the day. \
-Names of hosts, users, files and apps of your own, serial numbers, addresses and times of day stay.
+brisk, the day. Names of hosts, users, files and apps of your own, serial numbers, addresses and times of day stay.
 
 The id of a submission comes from its content: sent twice, it is stored once. A receipt with the secret that deletes \
 it stays in \

@@ -89,8 +89,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
                     if let (InFront::Window { app_id, .. }, true) = (&front, is_unknown) {
                         warn(format!(
                             "no running app is known by the app id {app_id:?} of its window, so none counts as in the \
-                             foreground: \
-                             start it in a unit app-{app_id}-NUMBER.scope, or call 'brisk front PID'"
+                             foreground: start it in a unit app-{app_id}-NUMBER.scope, or call 'brisk front PID'"
                         ));
                     }
                     if tries > 0 {

@@ -145,8 +145,7 @@ const ORDERED: &str = "[[database]]\npath = \"$XDG_DATA_HOME/app/kept.db\"\nclas
 /// after the other: ext4 did not mount, since a block of a committed transaction was missing in its journal. In two of
 /// them `e2fsck -fy` found no other damage.
 const STRIPE_RISK: &str = "all data is lost when one of two devices fails or is pulled; a power cut that reaches one \
-                           before the other can \
-                           damage the file system";
+                           before the other can damage the file system";
 const NO_LOSS: &str = BASELINE.risk;
 const ALL_LOST: &str = "a bound, no cure: the data is lost when the device is switched off";
 

@@ -12,14 +12,12 @@ pub enum Error {
     Rights(#[from] brisk_sense::MissingRights),
     #[error(
         "cannot mount a file system on {}: seccomp or a security module refuses it, as in a container: allow mounts in \
-         the \
-         container's profile, start it with --privileged, or run brisk on the machine itself", .path.display()
+         the container's profile, start it with --privileged, or run brisk on the machine itself", .path.display()
     )]
     MountRefused { path: PathBuf, source: io::Error },
     #[error(
         "{} is read-only, and the lab sets the queues of its devices there: start the container with --privileged, or \
-         as root: \
-         mount -o remount,rw {}", .path.display(), .path.display()
+         as root: mount -o remount,rw {}", .path.display(), .path.display()
     )]
     ReadOnly { path: PathBuf },
     #[error("cannot open {path}: {}", device_remedy(.path, .source, .remedy))]

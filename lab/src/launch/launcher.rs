@@ -132,8 +132,7 @@ impl Launcher<'_> {
                 code: "opens_unknown".to_owned(),
                 text: format!(
                     "Files that the app reads without mapping them are unknown ({error}), so a cold launch may find \
-                     them \
-                     in memory; run as root to have them evicted too."
+                     them in memory; run as root to have them evicted too."
                 ),
             }),
         }

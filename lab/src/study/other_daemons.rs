@@ -103,8 +103,7 @@ fn conflict(sense: &Sense, pid: u32, run_dir: &Path, disk: &str) -> Option<Strin
     (manages && !status.dry_run).then(|| {
         format!(
             "{who} manages {disk} too, which is the phone's device, so that its settings would be measured as well; \
-             end it (kill \
-             {pid}), or take {disk} out of 'devices' in {} and run brisk config reload",
+             end it (kill {pid}), or take {disk} out of 'devices' in {} and run brisk config reload",
             status.config_path
         )
     })

@@ -139,8 +139,7 @@ fn compression_warning(environment: &Environment) -> Option<Warning> {
         code: "compressing_file_system".to_owned(),
         text: format!(
             "The file system compresses ({what}). The data written here cannot be compressed, so compressible files \
-             may \
-             do better than these figures."
+             may do better than these figures."
         ),
     })
 }

@@ -246,10 +246,8 @@ fn warning(disk: &str, phases: &BTreeMap<String, Phase>) -> Option<Warning> {
         code: "foreign_io".to_owned(),
         text: format!(
             "During {disturbed} of {} loads, more than {FOREIGN_LIMIT_PERCENT:.0} % of the requests or bytes of {disk} \
-             were not \
-             brisk's (most: {} % during {worst}; in all {} read and {} written by others). End the other programs, and \
-             measure \
-             again.",
+             were not brisk's (most: {} % during {worst}; in all {} read and {} written by others). End the other \
+             programs, and measure again.",
             phases.len(),
             three_digits(share),
             format_bytes(reads.bytes),

@@ -79,8 +79,7 @@ fn tail(random: &JobResult) -> Option<String> {
     (ratio >= LONG_TAIL).then(|| {
         format!(
             "One random read in a hundred takes {} or longer, {} times the median: pauses are noticeable even where \
-             the \
-             mean is good.",
+             the mean is good.",
             duration_us(random.latency.p99_us),
             three_digits(ratio)
         )
@@ -113,8 +112,7 @@ fn asymmetry((read, write): (&JobResult, &JobResult)) -> Option<String> {
     (ratio >= 1.5).then(|| {
         format!(
             "A random write takes {} times as long as a random read (medians): reads that wait behind writes are the \
-             ones that \
-             people feel (see brisk study slowdown).",
+             ones that people feel (see brisk study slowdown).",
             three_digits(ratio)
         )
     })

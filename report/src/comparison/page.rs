@@ -137,8 +137,7 @@ fn changes(report: &ComparisonReport, condition: &ComparedCondition) -> String {
     if judged == 0 {
         return format!(
             "{name}: no measure has the runs for a verdict. Compare documents with more runs, or pool three documents \
-             of \
-             each condition."
+             of each condition."
         );
     }
     let measures = format::plural(judged as u64, "measure");

@@ -227,8 +227,7 @@ fn dalvik_heap(facts: &Facts, needs: &mut Needs<'_>) {
         let growth = growth.map(|_| format!("setprop dalvik.vm.heapgrowthlimit {mib}m && ")).unwrap_or_default();
         format!(
             "as root: {growth}setprop dalvik.vm.heapsize {mib}m && stop && start; it ends all apps and holds until the \
-             device \
-             restarts (a line in build.prop keeps it). {price}"
+             device restarts (a line in build.prop keeps it). {price}"
         )
     };
     if *most_bytes > limit_bytes && wanted_bytes > limit_bytes {

@@ -39,8 +39,7 @@ pub(super) fn made(listed: &Listed) -> String {
     if let Some(spec) = &listed.memory {
         text += &format!(
             "{} of memory, {}; unlike on a device, processes reclaim at the limit themselves (no kswapd), and the \
-             kernel's own \
-             memory is outside of it\n",
+             kernel's own memory is outside of it\n",
             format_bytes(spec.limit_bytes),
             swap(spec)
         );

@@ -10,13 +10,10 @@ It ends with the display. The user has to be in the group that may use the daemo
 root.
 
 X11 takes a window manager that sets _NET_ACTIVE_WINDOW, Wayland a compositor with zwlr_foreign_toplevel_manager_v1 \
-(sway, labwc, \
-Wayfire, phoc); from others call 'brisk front PID'. On Wayland a window has an app id and no process: all running apps \
-that the id may \
-mean are in the foreground, such as two terminals. If several windows are activated (several seats), the one activated \
-last counts; if \
-none is (empty screen, menu, lock screen), no app is in the foreground. Exit codes: 0 the display has ended, 2 not \
-possible.";
+(sway, labwc, Wayfire, phoc); from others call 'brisk front PID'. On Wayland a window has an app id and no process: \
+all running apps that the id may mean are in the foreground, such as two terminals. If several windows are activated \
+(several seats), the one activated last counts; if none is (empty screen, menu, lock screen), no app is in the \
+foreground. Exit codes: 0 the display has ended, 2 not possible.";
 
 /// Arguments of `brisk front-watch`.
 #[derive(Debug, clap::Args)]

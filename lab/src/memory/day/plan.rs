@@ -23,8 +23,7 @@ pub enum PlanError {
     NotChosen { app: String, known: String },
     #[error(
         "in this span {user} uses one of the mapped apps only, so there is no switch: choose a longer span (--span) or \
-         more \
-         apps (--apps)"
+         more apps (--apps)"
     )]
     NoSwitch { user: String },
 }

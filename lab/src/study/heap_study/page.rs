@@ -165,13 +165,10 @@ fn thresholds(report: &HeapStudyReport) -> Figure {
         ..Lines::default()
     };
     let caption = "A threshold is set when the value before it is known, and learned from other runs. Head-room: sum \
-                   of the thresholds \
-                   over the sum of the needs, less 1; median and mean of threshold / need - 1, where a need of almost \
-                   nothing in the \
-                   first second of a launch counts as much as any. Hindsight is the least margin above the last value \
-                   that covers 99.5 % of \
-                   all runs of an app: a bound for what knows no more, and no rule that could be used. Points: aims \
-                   from 95 to 99.9 %.";
+                   of the thresholds over the sum of the needs, less 1; median and mean of threshold / need - 1, where \
+                   a need of almost nothing in the first second of a launch counts as much as any. Hindsight is the \
+                   least margin above the last value that covers 99.5 % of all runs of an app: a bound for what knows \
+                   no more, and no rule that could be used. Points: aims from 95 to 99.9 %.";
     let columns = columns![
         RULE,
         COVERED_MEASURE,
@@ -220,10 +217,9 @@ fn alphas(alphas: &[HeapAlpha]) -> Figure {
 
 fn orders(apps: &[HeapApp]) -> Figure {
     let caption = "Root of the mean squared error of equation 5.1, by ten-fold cross-validation: p values of the run, \
-                   q of an earlier run of \
-                   the same app. After table 5.2 of the dissertation; the least of an app is named in its row. An \
-                   order with more values \
-                   begins later in a launch, so only errors from the fourth value on are of the same values.";
+                   q of an earlier run of the same app. After table 5.2 of the dissertation; the least of an app is \
+                   named in its row. An order with more values begins later in a launch, so only errors from the \
+                   fourth value on are of the same values.";
     let table = |title, of: fn(&HeapOrder) -> Option<f64>| {
         Table::of(title, &order_rows(apps, of), columns![APP, P, Q[0], Q[1], Q[2], Q[3], Q[4], LEAST])
             .dispensable(columns![Q[4], Q[3]])

@@ -20,10 +20,9 @@ Examples:
   brisk latency evince --preset galaxy-s5-emmc --cold   # on an emulated phone
 
 On a phone a script's app is launched as the phone's catalogue has it, with a document (see brisk lab phone apps), \
-unless a \
-command is given. The input goes to whatever has the focus of the display: use --virtual, or leave the keyboard alone. \
-Exit codes: 0 measured, 1 \
-measured but some answers never settled, 2 not possible, 130 stopped by Ctrl-C.";
+unless a command is given. The input goes to whatever has the focus of the display: use --virtual, or leave the \
+keyboard alone. Exit codes: 0 measured, 1 measured but some answers never settled, 2 not possible, 130 stopped by \
+Ctrl-C.";
 
 /// Arguments of `brisk latency`.
 #[derive(Debug, clap::Args)]

@@ -23,10 +23,8 @@ Examples:
   brisk launch --preset galaxy-s5-emmc -- evince # on an emulated phone, with the document that is there
 
 The app is ended after each launch: save what is open in it before. Root gets the whole picture: the split by cause, \
-what was \
-read, and cold launches that are cold. Exit codes: 0 measured, 1 measured but some launches did not settle, 2 not \
-possible, \
-130 stopped by Ctrl-C.";
+what was read, and cold launches that are cold. Exit codes: 0 measured, 1 measured but some launches did not settle, 2 \
+not possible, 130 stopped by Ctrl-C.";
 
 /// Limits of --timeout and --unsettled.
 const SECOND: Duration = Duration::from_secs(1);

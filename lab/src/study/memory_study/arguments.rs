@@ -24,12 +24,9 @@ Examples:
   brisk study memory --parts growth --apps evince --runs 1 --length 20s  # within half a minute
 
 It is measured on an emulated phone with limited memory, with the flash of nexus4-emmc where neither --preset nor \
---phone is \
-given. The part sets needs swap on that flash, and is refused while this machine has other swap areas in use. Exit \
-codes: 0 \
-measured, 1 measured but some apps could not be launched, 2 not possible, 130 stopped by Ctrl-C. When a part is \
-stopped or not \
-possible, those before it are shown all the same.";
+--phone is given. The part sets needs swap on that flash, and is refused while this machine has other swap areas in \
+use. Exit codes: 0 measured, 1 measured but some apps could not be launched, 2 not possible, 130 stopped by Ctrl-C. \
+When a part is stopped or not possible, those before it are shown all the same.";
 
 /// Limits of the durations.
 const INTERVAL_LEAST: Duration = Duration::from_millis(20);

@@ -68,8 +68,7 @@ pub(super) fn figure(report: &MemoryStudyReport) -> Option<Figure> {
     let axes = [Axis::new("time, s", Law::Linear, unit::S.tick), Axis::new("memory, MiB", Law::Linear, MIB.tick)];
     let caption = format!(
         "Each app is in front for {}, gets input and goes to the background: {}. Free: charged to nothing; available: \
-         with the page \
-         cache of files, which can be freed. After figure 5.1 of the dissertation.",
+         with the page cache of files, which can be freed. After figure 5.1 of the dissertation.",
         format::seconds(free.dwell_s),
         launches.iter().enumerate().map(|(n, step)| format!("{} {}", n + 1, step.app)).collect::<Vec<_>>().join(", ")
     );

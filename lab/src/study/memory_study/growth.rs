@@ -79,8 +79,7 @@ pub(super) fn figure(report: &MemoryStudyReport) -> Option<Figure> {
         return None;
     }
     let caption = "Anonymous pages of all processes of the app, in memory and in swap. A line is a run; correlation: \
-                   of two \
-                   runs over the first ten seconds. After figures 5.2 and 5.5 of the dissertation.";
+                   of two runs over the first ten seconds. After figures 5.2 and 5.5 of the dissertation.";
     let columns = columns![APP, AFTER_1_S, AFTER_5_S, AFTER_10_S, AFTER_30_S, MOST_HEAP, RUNS, CORRELATION];
     let files = columns![APP, FILES_IN_THE_END, IN_SWAP_IN_THE_END];
     Some(

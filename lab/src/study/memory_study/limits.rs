@@ -65,10 +65,8 @@ pub(super) fn figure(report: &MemoryStudyReport) -> Option<Figure> {
         .collect();
     let caption = format!(
         "Cold launches of each app alone, with its processes and the page cache that they fill within the limit. \
-         Started: settled \
-         within {}, all processes alive; killed: the kernel ended a process for lack of memory; slow: not settled in \
-         time. After \
-         table 5.1 of the dissertation.",
+         Started: settled within {}, all processes alive; killed: the kernel ended a process for lack of memory; slow: \
+         not settled in time. After table 5.1 of the dissertation.",
         format::seconds(limits.timeout_s)
     );
     let grid = grid(TITLE, "limit of memory", &rows, [APP, LIMIT], [SHARE_MEASURE, COUNT_MEASURE, BELOW]);

@@ -20,8 +20,7 @@ pub(super) fn verdict(report: &MemoryStudyReport) -> Option<String> {
     };
     Some(format!(
         "{holder} holds {} of memory; coming back to it uses {} in the first second, and brings back {} from flash \
-         when all of it \
-         was evicted{apps}.",
+         when all of it was evicted{apps}.",
         format::bytes(resident),
         format::bytes(working),
         format::bytes(touched),
@@ -52,12 +51,10 @@ pub(super) fn figure(report: &MemoryStudyReport) -> Option<Figure> {
         })
         .collect();
     let caption = "Resident: in memory when settled, where a page that several processes map counts by its share. Used \
-                   in a second: \
-                   accessed in the first second after the app came to the front with all of it in memory; pages that \
-                   others map \
-                   count in full. Touched by a return: what came back from swap, and files that it mapped again (of \
-                   which the kernel \
-                   maps neighbours that are in memory), after all of it was evicted. After figure 14 of MARS.";
+                   in a second: accessed in the first second after the app came to the front with all of it in memory; \
+                   pages that others map count in full. Touched by a return: what came back from swap, and files that \
+                   it mapped again (of which the kernel maps neighbours that are in memory), after all of it was \
+                   evicted. After figure 14 of MARS.";
     let measures =
         [(RESIDENT_BY_SHARE, Fill::Hollow), (USED_IN_A_SECOND, Fill::Half), (TOUCHED_BY_A_RETURN, Fill::Full)];
     let axis = Axis::new("memory, MiB", Law::Linear, format::tick);

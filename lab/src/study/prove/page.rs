@@ -127,8 +127,7 @@ fn faster_with_load(report: &ProveReport) -> Option<String> {
     (!faster.is_empty()).then(|| {
         format!(
             "Apps opened faster {} than without load: {}. Writes cannot speed them up, so something else disturbed \
-             this run, and \
-             differences of that size may be chance.",
+             this run, and differences of that size may be chance.",
             while_written(report),
             format::list(&faster)
         )
@@ -171,8 +170,7 @@ fn ratios(report: &ProveReport) -> Figure {
     let (mean_percent, most_percent) = PUBLISHED_PERCENT;
     let published = format!(
         "Ratios are of time with brisk over time without. Published for SmartIO: launches take {mean_percent} % less \
-         on \
-         average, {most_percent} % at the most."
+         on average, {most_percent} % at the most."
     );
     let columns =
         columns![APP, START, ADDED_LATENCY, REMOVED, WITH_WRITES, WITH_WRITES.interval(), WITHOUT_LOAD, VERDICT];
@@ -257,8 +255,7 @@ fn alone(report: &ProveReport) -> Figure {
     Figure::new(
         "Each engine alone",
         "Time of launches with one engine at work over that without brisk, pair by pair of interleaved launches; \
-         beside it all of \
-         the named engines together.",
+         beside it all of the named engines together.",
     )
     .table(
         Table::of(

@@ -128,8 +128,7 @@ fn changed_externally(changes: &changes::Changes) -> Option<Warning> {
     let knobs = changes.changed_externally.join(", ");
     let text = format!(
         "Another program changed {knobs} during the proof. brisk left these settings alone, so launches with brisk \
-         were in part \
-         measured without them."
+         were in part measured without them."
     );
     (!knobs.is_empty()).then(|| Warning { code: "changed_externally".to_owned(), text })
 }

@@ -24,10 +24,8 @@ Examples:
   brisk suite cures --presets sd-kingston --html cures.html   # from a source tree, in virtual time
 
 The first time builds the phone (debootstrap and Debian's packages, some minutes); later it is up in seconds. It is \
-taken down \
-in the end, also after Ctrl-C. Apps: see brisk lab phone apps. Exit codes: 0 measured, 1 measured but some apps could \
-not be, \
-2 not possible, 130 stopped by Ctrl-C.";
+taken down in the end, also after Ctrl-C. Apps: see brisk lab phone apps. Exit codes: 0 measured, 1 measured but some \
+apps could not be, 2 not possible, 130 stopped by Ctrl-C.";
 
 /// Limits of --sqlite.
 const SQLITE_LEAST: Duration = Duration::from_secs(1);

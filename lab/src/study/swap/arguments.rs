@@ -23,10 +23,8 @@ Examples:
   brisk swap replay day.swap --lab nexus4-emmc        # in real time, on an emulated device
 
 A trace is a table (CSV or tabs, also as .gz; - is standard input): time_us, action (front, ready, out, in, ahead, \
-held, \
-free), app, page, slot; a comment before it has the size of the swap area. The same trace, policy and preset give the \
-same \
-figures: times are those of the flash model, except with --lab and --on.";
+held, free), app, page, slot; a comment before it has the size of the swap area. The same trace, policy and preset \
+give the same figures: times are those of the flash model, except with --lab and --on.";
 
 /// Arguments of `brisk swap`.
 #[derive(Debug, clap::Args)]

@@ -266,8 +266,7 @@ fn replays(report: &SwapReport) -> Figure {
     let time = if report.device.is_some() { "in real time" } else { "in model time" };
     let caption = format!(
         "Bandwidth while a read is pending, {time}. Window: a fault reads up to eight neighbours. Whole app: all of \
-         its \
-         pages are read when it comes to the front."
+         its pages are read when it comes to the front."
     );
     let of = |title, columns: &[Column]| Table::of(title, &rows, columns);
     Figure::new(REPLAYS, caption)

@@ -134,8 +134,7 @@ impl Marked {
         if !recorded.trace.events.iter().any(is_of_app) {
             bail!(
                 "nothing of an app was swapped to or from {} in {:.1} s, so there is no trace: use apps meanwhile, or \
-                 give them less \
-                 memory",
+                 give them less memory",
                 source.area.display(),
                 recorded.wall_ns as f64 / 1e9
             );

@@ -56,8 +56,7 @@ fn a_page_leads_with_one_sentence_and_one_picture() {
     assert_eq!(
         lead,
         "Opening the picture editor (gimp) while an app is installed: 1.92 s without brisk, 1.50 s with it (the middle \
-         one \
-         of 3 apps)."
+         one of 3 apps)."
     );
     let order: Vec<&str> = article.children().filter_map(|child| child.attribute("class")).collect();
     assert_eq!(order, ["head", "lead", "picture", "points", "warnings"]);

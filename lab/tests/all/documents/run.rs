@@ -75,22 +75,18 @@ fn the_verdict_is_three_sentences_on_the_disk_the_phones_and_brisk() {
     assert_eq!(
         disk,
         "The disk of this machine (ACME NV3 512GB) is good for opening apps (a cold start of 35 MB waits 34.8 ms to \
-         401 ms), \
-         databases (a durable write takes 3.15 ms) and large files (1007 MB/s)."
+         401 ms), databases (a durable write takes 3.15 ms) and large files (1007 MB/s)."
     );
     assert_eq!(
         phones,
         "An emulated Google Nexus 4 of 2012 opens apps in 1.24 s (1.54 times as long while an app is installed) and an \
-         emulated \
-         Samsung Galaxy S5 of 2014 opens apps in 1.24 s (1.54 times as long while an app is installed)."
+         emulated Samsung Galaxy S5 of 2014 opens apps in 1.24 s (1.54 times as long while an app is installed)."
     );
     assert_eq!(
         brisk,
         "While an app is installed, the time to open an app with brisk is 17 % less on the Google Nexus 4 of 2012 and \
-         17 % less \
-         on the Samsung Galaxy S5 of 2014; without load 1 % less on the Google Nexus 4 of 2012 and 1 % less on the \
-         Samsung \
-         Galaxy S5 of 2014; no app regressed."
+         17 % less on the Samsung Galaxy S5 of 2014; without load 1 % less on the Google Nexus 4 of 2012 and 1 % less \
+         on the Samsung Galaxy S5 of 2014; no app regressed."
     );
 }
 

@@ -46,8 +46,7 @@ pub(super) fn noisy((energy, delay): (f64, f64)) -> Warning {
         code: "noisy_profile".to_owned(),
         text: format!(
             "Rounds of the same cell differ by {:.0} % in energy and {:.0} % in delay: small savings are within that \
-             noise, \
-             and briskd ignores them. Measure again when nothing else runs, or with more --rounds.",
+             noise, and briskd ignores them. Measure again when nothing else runs, or with more --rounds.",
             energy * 100.0,
             delay * 100.0,
         ),
@@ -129,8 +128,7 @@ pub(super) fn fewer_rounds(left_out: u32, options: &super::Options) -> Warning {
         code: "fewer_rounds".to_owned(),
         text: format!(
             "To end within {:.0} minutes, {left_out} of {} rounds were left out: intervals are wider. A quieter \
-             machine, or a longer \
-             --budget, has time for all.",
+             machine, or a longer --budget, has time for all.",
             options.budget.as_secs_f64() / 60.0,
             options.rounds,
         ),

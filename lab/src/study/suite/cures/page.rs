@@ -256,8 +256,7 @@ fn written(report: &CuresReport) -> Figure {
     Figure::new(
         "What the baseline writes",
         "Bytes that reached the device, and those of table V of the paper for as many pages. A page is written in \
-         sequence where it follows \
-         the one written before it.",
+         sequence where it follows the one written before it.",
     )
     .table(Table::of("What the baseline writes", &rows, columns))
 }
@@ -285,10 +284,8 @@ fn left(report: &CuresReport) -> Figure {
     Figure::new(
         "What power cuts leave",
         "Transactions that were acknowledged before the cuts, and of these lost; cuts after which the data was \
-         damaged, and in which its \
-         promise was broken. Durable: all that was acknowledged is there; ordered: a prefix, no older than the bound; \
-         whole: a prefix of any \
-         age.",
+         damaged, and in which its promise was broken. Durable: all that was acknowledged is there; ordered: a prefix, \
+         no older than the bound; whole: a prefix of any age.",
     )
     .table(Table::of("What power cuts leave", &rows, columns))
 }
@@ -330,10 +327,8 @@ fn cuts(report: &CuresReport) -> Figure {
     Figure::new(
         "Power cuts",
         "Cuts in which the device lost pages of its volatile cache; file systems that did not mount afterwards, or \
-         whose check found \
-         errors. Of a stripe one device alone was cut now and then: pages right, read errors and pages wrong are those \
-         that were read \
-         from the other one.",
+         whose check found errors. Of a stripe one device alone was cut now and then: pages right, read errors and \
+         pages wrong are those that were read from the other one.",
     )
     .table(Table::of("Power cuts", &rows, columns))
 }

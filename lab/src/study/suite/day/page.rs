@@ -313,8 +313,7 @@ fn strips(report: &DayReport) -> Figure {
     let many = report.policies.iter().any(|policy| policy.runs.len() > 1);
     let caption = format!(
         "Each cell is a switch to an app, coloured by the state that the app was in; the bar above it is the wait \
-         until it has \
-         answered. Letters are beginnings of the apps' names.{}",
+         until it has answered. Letters are beginnings of the apps' names.{}",
         if many { " Of several rounds, the one with the sum of waits in the middle." } else { "" }
     );
     let present =
@@ -348,8 +347,7 @@ fn strips(report: &DayReport) -> Figure {
         )
         .noted(
             "Read and written: flash during the wait. Swapped and refaults: of all apps, until the next switch. \
-             Available: memory just \
-             before the switch.",
+             Available: memory just before the switch.",
         )
         .page_only(),
     )
@@ -443,10 +441,8 @@ fn sums(report: &DayReport) -> Figure {
             )
             .noted(
                 "Available: memory just before a switch, median. Refaults: pages that were read again soon after they \
-                 had been \
-                 reclaimed. Flash: during waits and dwells. Programmed: what the flash wrote to its cells, its own \
-                 moves included \
-                 (wear).",
+                 had been reclaimed. Flash: during waits and dwells. Programmed: what the flash wrote to its cells, \
+                 its own moves included (wear).",
             )
             .dispensable(columns![DURATION, ERASES, FLASH_BUSY, PROGRAMMED]),
         )

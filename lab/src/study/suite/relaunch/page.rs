@@ -170,8 +170,7 @@ fn sums(report: &RelaunchReport, regime: &RegimeReturns) -> Figure {
         if report.apart.is_empty() { String::new() } else { format!(" Not in sums: {}.", format::list(&report.apart)) };
     let caption = format!(
         "The sum of the apps' median times until they answer a key, with its 95 % interval (bootstrap). Read, written \
-         and busy are \
-         the flash's, as sums of medians.{apart}"
+         and busy are the flash's, as sums of medians.{apart}"
     );
     Figure::new(title.clone(), caption)
         .chart("Time", dots.draw(title.clone(), axis, &rows))
@@ -257,10 +256,8 @@ fn by_app(regime: &RegimeReturns) -> Figure {
     let dots = Dots { name: APP_AND_POLICY.into(), value: ANSWERED.into(), below: SAID.into(), ..Dots::default() };
     let axis = Axis::new("time until it answers", law_for(values), unit::MS.tick);
     let caption = "Until the last change of the screen, wait for storage or memory, and work: medians with intervals. \
-                   Screen \
-                   alone is when the screen stood still, which is too early for an app that is painted before its \
-                   memory is \
-                   back. Heap touched came back from swap.";
+                   Screen alone is when the screen stood still, which is too early for an app that is painted before \
+                   its memory is back. Heap touched came back from swap.";
     Figure::new(title.clone(), caption).chart("Time", dots.draw(title.clone(), axis, &rows)).table(
         Table::of(
             title,

@@ -127,8 +127,7 @@ fn refused(rows: &[Row]) -> Option<String> {
     (!refused.is_empty()).then(|| {
         format!(
             "No slowdown is given where a request was faster in mixed load than alone: {}. Other requests cannot speed \
-             it up; \
-             alone, the processor sleeps after each request, and its waking up is part of the response time.",
+             it up; alone, the processor sleeps after each request, and its waking up is part of the response time.",
             format::list(&refused)
         )
     })
