@@ -20,6 +20,7 @@
 //! Properties, against a naive plan page by page: `each_likely_page_is_read_once_and_others_only_in_gaps`;
 //! `pieces_are_in_the_order_of_the_device`; `a_plan_keeps_its_budget_and_windows`.
 
+use brisk_core::device::Speeds;
 use brisk_core::launch::{Piece, PrefetchFile};
 use brisk_core::pages::PageRange;
 
@@ -78,8 +79,9 @@ pub fn plan(config: &Config, learned: &Learned, app: &AppLaunches, page_bytes: u
 /// Pages between two ranges that are read along.
 #[must_use]
 pub fn gap_pages(config: &Config, page_bytes: u64) -> u64 {
-    let bytes_per_us = config.flash.read_mib_per_s * MIB as f64 / 1e6;
-    let gap_bytes = bytes_per_us * config.flash.random_read_us / f64::from(config.streams.max(1));
+    let Speeds { random_read_us, read_mib_per_s, .. } = config.speeds();
+    let bytes_per_us = read_mib_per_s * MIB as f64 / 1e6;
+    let gap_bytes = bytes_per_us * random_read_us / f64::from(config.streams.max(1));
     (gap_bytes / page_bytes as f64) as u64
 }
 
@@ -283,7 +285,7 @@ mod tests {
 
         #[test]
         fn a_plan_keeps_its_budget_and_windows(files in any_files(), available in 0..2_000_u64, window_mib in 1..3_u64) {
-            let flash = crate::prefetch::config::Flash { random_read_us: 1e-9, ..Default::default() };
+            let flash = Some(Speeds { random_read_us: 1e-9, ..Speeds::of_kind("") });
             let config = Config { use_min_percent: 40.0, window_mib, flash, ..Config::default() };
             let learned = learned(&files);
             let plan = planned(&config, &learned, available * PAGE);
