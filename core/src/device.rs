@@ -43,14 +43,14 @@ pub struct Speeds {
 }
 
 impl Speeds {
-    /// What is assumed of a device of this kind until it is measured: the median preset of the laboratory's flash
-    /// model; a virtual or unknown one counts as eMMC, whose reads are slow enough to be worth an engine's work.
+    /// What is assumed of a device of this kind until it is measured: the median over the presets of the laboratory's
+    /// flash model. Unknown kinds count as eMMC.
     #[must_use]
     pub fn of_kind(kind: &str) -> Self {
         let (random_read_us, read_mib_per_s, write_mib_per_s, parallel_reads) = match kind {
-            "sd" => (1_000.0, 10.0, 10.0, 1.0),
-            "ufs" | "nvme" => (100.0, 1_000.0, 500.0, 8.0),
-            _ => (187.0, 236.0, 50.0, 2.0),
+            "sd" => (1_250.0, 13.0, 8.0, 1.0),
+            "ufs" | "nvme" => (57.0, 2_000.0, 1_150.0, 3.9),
+            _ => (187.0, 80.0, 20.0, 1.5),
         };
         Self { random_read_us, read_mib_per_s, write_mib_per_s, parallel_reads }
     }

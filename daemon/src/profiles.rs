@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use brisk_api::status::PARTS;
+use brisk_api::PARTS;
 use brisk_core::device::{Device, Speeds};
 use brisk_engine::smartio::{self, file_name};
 use brisk_engine::smartstorage;
@@ -59,7 +59,7 @@ pub fn add_speeds(devices: &mut [Device], files: &BTreeMap<String, String>) -> V
     complaints
 }
 
-/// What of [`brisk_api::status::PARTS`] was measured of a device, by the files that [`read`] returns.
+/// What of [`brisk_api::PARTS`] was measured of a device, by the files that [`read`] returns.
 #[must_use]
 pub fn measured(device: &Device, files: &BTreeMap<String, String>) -> Vec<String> {
     let toml = file_name(&device.model);
@@ -127,7 +127,7 @@ mod tests {
         ]);
         let mut devices = ["X, firmware 2", "X, firmware 3", "Y, firmware 1", ""].map(of);
         let complaints = add_speeds(&mut devices, &files);
-        assert_eq!(devices.map(|device| device.speeds().random_read_us), [321.0, 1_000.0, 1_000.0, 1_000.0]);
+        assert_eq!(devices.map(|device| device.speeds().random_read_us), [321.0, 1_250.0, 1_250.0, 1_250.0]);
         assert_eq!(complaints, ["speeds/Y.toml cannot be used, so speeds are assumed: random_read_us = 0 is no speed"]);
     }
 

@@ -41,7 +41,7 @@ mod tests {
         let lacking = Status { trouble: vec!["no launches".into()], ..paused.clone() };
         let of = |status: &Status| command(Ok(status)).0;
         assert_eq!(of(&well), "brisk tune");
-        let measured = brisk_api::status::PARTS.map(str::to_owned).to_vec();
+        let measured = brisk_api::PARTS.map(str::to_owned).to_vec();
         let known = Status { devices: vec![Device { measured, ..well.devices[0].clone() }], ..Status::default() };
         assert_eq!(of(&known), "brisk bench --quick");
         assert_eq!(of(&paused), "brisk config reload");

@@ -285,7 +285,7 @@ mod tests {
         let text = plain(&coloured);
         assert!(text.contains("  queue/sda/scheduler mq-deadline, before none; 59 min, smartio\n"), "{text}");
         assert!(text.contains("!! no launches of apps are seen"), "{text}");
-        assert!(text.contains("device     sda (KLU, ufs)\n"), "{text}");
+        assert!(text.contains("device     sda (KLU, ufs); not measured yet: settings, costs\n"), "{text}");
         let of_swap =
             "swap       3 MiB written by brisk so far; 512 MiB more may be written now ([mars] wear_mib_per_day)\n";
         assert!(text.contains(of_swap), "{text}");

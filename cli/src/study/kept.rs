@@ -13,7 +13,7 @@ use brisk_daemon::config::Devices;
 use brisk_daemon::devices;
 use brisk_daemon::profiles::{self, MeasuredSpeeds, SPEEDS};
 use brisk_engine::smartio::{self, Profile, file_name, shipped};
-use brisk_report::results::{BenchReport, CacheVerdict, Direction, Header, JobResult, Pattern};
+use brisk_report::results::{BenchReport, CacheCheck, CacheVerdict, Direction, Header, JobResult, Pattern};
 use serde::Serialize;
 
 const UNNAMED: &str = "the device reports no model name: give one with --model, the same as `brisk status` shows";
@@ -67,7 +67,7 @@ impl Keep {
             return Ok(());
         }
         let model = self.device(&report.header, session)?.model;
-        let speeds = match speeds(report) {
+        let speeds = match speeds(&report.cache, &[report.jobs.as_slice(), &report.block_sweep].concat()) {
             Ok(speeds) => speeds,
             Err(why) => anyhow::bail!("the speeds are not kept: {why}"),
         };
@@ -119,21 +119,20 @@ fn write(file: &Path, origin: &str, kept: &impl Serialize) -> anyhow::Result<()>
 }
 
 /// The speeds that engines weigh by, or why these are none.
-fn speeds(report: &BenchReport) -> Result<Speeds, String> {
-    if matches!(report.cache.verdict, CacheVerdict::Memory | CacheVerdict::Lying) {
-        return Err(report.cache.text.clone());
+fn speeds(cache: &CacheCheck, jobs: &[JobResult]) -> Result<Speeds, String> {
+    if matches!(cache.verdict, CacheVerdict::Memory | CacheVerdict::Lying) {
+        return Err(cache.text.clone());
     }
     let random = |depth: &dyn Fn(u32) -> bool| {
         let is_asked = |job: &&JobResult| {
             (job.pattern, job.direction, job.block_bytes) == (Pattern::Random, Direction::Read, PAGE_BYTES)
                 && depth(job.depth_requests)
         };
-        let rate = report.jobs.iter().find(is_asked).map(|job| job.requests_per_s.median);
+        let rate = jobs.iter().find(is_asked).map(|job| job.requests_per_s.median);
         rate.filter(|rate| *rate > 0.0).ok_or("random reads of 4 KiB, one and several at a time, were not measured")
     };
     let best_mib_per_s = |direction: Direction| {
-        let jobs = report.jobs.iter().chain(&report.block_sweep);
-        let sequential = jobs.filter(|job| job.pattern == Pattern::Sequential && job.direction == direction);
+        let sequential = jobs.iter().filter(|job| job.pattern == Pattern::Sequential && job.direction == direction);
         sequential.map(|job| job.bandwidth_bytes_per_s.median / f64::from(1 << 20)).fold(0.0, f64::max)
     };
     let (alone, together) = (random(&|depth| depth == 1)?, random(&|depth| depth > 1)?);
@@ -175,49 +174,62 @@ fn described(measured: &Header, session: &Session) -> anyhow::Result<Device> {
 mod tests {
     use super::*;
     use brisk_core::stats::Summary;
+    use brisk_report::results::Latency;
 
-    fn report() -> BenchReport {
-        let job = |pattern, direction, block_kib: u64, depth, requests_per_s: f64| JobResult {
+    fn direct() -> CacheCheck {
+        CacheCheck { verdict: CacheVerdict::Direct, asked_bytes: 1, device_bytes: Some(1), text: "a RAM disk".into() }
+    }
+
+    fn jobs() -> Vec<JobResult> {
+        let summary = |value: f64| Summary::of(&[value]).expect("a value");
+        let latency = || Latency {
+            count: 1,
+            mean_us: 1.0,
+            p50_us: 1.0,
+            p95_us: 1.0,
+            p99_us: 1.0,
+            max_us: 1.0,
+            percentiles_us: Vec::new(),
+        };
+        let job = |pattern, direction, block_kib: u64, depth_requests, requests_per_s: f64| JobResult {
             pattern,
             direction,
             block_bytes: block_kib << 10,
-            depth_requests: depth,
-            requests_per_s: Summary { median: requests_per_s, ..Summary::default() },
-            bandwidth_bytes_per_s: Summary { median: requests_per_s * (block_kib << 10) as f64, ..Summary::default() },
-            ..JobResult::default()
+            depth_requests,
+            bandwidth_bytes_per_s: summary(requests_per_s * (block_kib << 10) as f64),
+            requests_per_s: summary(requests_per_s),
+            latency: latency(),
+            cpu_us_per_request: 1.0,
+            iowait_percent: 0.0,
+            cpu_busy_percent: 0.0,
+            runs: Vec::new(),
         };
         let (random, sequential) = (Pattern::Random, Pattern::Sequential);
-        BenchReport {
-            jobs: vec![
-                job(random, Direction::Read, 4, 1, 5_000.0),
-                job(random, Direction::Read, 4, 32, 20_000.0),
-                job(sequential, Direction::Read, 4, 1, 9_000.0),
-                job(sequential, Direction::Write, 4, 1, 2_560.0),
-            ],
-            block_sweep: vec![job(sequential, Direction::Read, 1_024, 1, 90.0)],
-            ..BenchReport::default()
-        }
+        vec![
+            job(random, Direction::Read, 4, 1, 5_000.0),
+            job(random, Direction::Read, 4, 32, 20_000.0),
+            job(sequential, Direction::Read, 4, 1, 9_000.0),
+            job(sequential, Direction::Write, 4, 1, 2_560.0),
+            job(sequential, Direction::Read, 1_024, 1, 90.0),
+        ]
     }
 
     #[test]
     fn speeds_are_those_of_pages_and_of_the_longest_reads() {
         let expected =
             Speeds { random_read_us: 200.0, read_mib_per_s: 90.0, write_mib_per_s: 10.0, parallel_reads: 4.0 };
-        assert_eq!(speeds(&report()), Ok(expected));
-        let without = |kept: &dyn Fn(&JobResult) -> bool| {
-            let mut report = report();
-            report.jobs.retain(kept);
-            speeds(&report).expect_err("something is missing")
+        assert_eq!(speeds(&direct(), &jobs()), Ok(expected));
+        let without = |kept: fn(&JobResult) -> bool| {
+            let some: Vec<JobResult> = jobs().into_iter().filter(kept).collect();
+            speeds(&direct(), &some).expect_err("something is missing")
         };
-        assert!(without(&|job| job.depth_requests == 1).contains("several at a time"));
-        assert_eq!(without(&|job| job.direction == Direction::Read), "write_mib_per_s was 0");
+        assert!(without(|job| job.depth_requests == 1).contains("several at a time"));
+        assert_eq!(without(|job| job.direction == Direction::Read), "write_mib_per_s was 0");
     }
 
     #[test]
     fn a_cache_is_no_device() {
-        let mut of_memory = report();
-        of_memory.cache.verdict = CacheVerdict::Memory;
-        of_memory.cache.text = "it is a RAM disk".to_owned();
-        assert_eq!(speeds(&of_memory), Err("it is a RAM disk".to_owned()));
+        let of_memory = CacheCheck { verdict: CacheVerdict::Memory, ..direct() };
+        assert_eq!(speeds(&of_memory, &jobs()), Err("a RAM disk".to_owned()));
     }
 }

@@ -5,10 +5,10 @@
 //! than another request:
 //!
 //! ```text
-//! gap <= bandwidth x latency of a random read / streams
+//! gap <= bandwidth x latency of a random read / requests that overlap
 //! ```
 //!
-//! since the requests of several streams overlap. (Measured on the emulated S5: reading all that a launch leaves in
+//! where as many requests overlap as the device serves at once, and no more than there are streams. (Measured on the emulated S5: reading all that a launch leaves in
 //! memory, twice the bytes that it uses, takes 1.2 times as long as reading what it uses.) All of it takes at most a
 //! share of the memory that is available; where that is less than what launches use, the likeliest pages are read, and
 //! of equal ones those of files that few apps share, since the others are the likeliest to be in memory. The pieces
@@ -79,9 +79,10 @@ pub fn plan(config: &Config, learned: &Learned, app: &AppLaunches, page_bytes: u
 /// Pages between two ranges that are read along.
 #[must_use]
 pub fn gap_pages(config: &Config, page_bytes: u64) -> u64 {
-    let Speeds { random_read_us, read_mib_per_s, .. } = config.speeds();
+    let Speeds { random_read_us, read_mib_per_s, parallel_reads, .. } = config.speeds();
     let bytes_per_us = read_mib_per_s * MIB as f64 / 1e6;
-    let gap_bytes = bytes_per_us * random_read_us / f64::from(config.streams.max(1));
+    let overlap = f64::from(config.streams).min(parallel_reads).max(1.0);
+    let gap_bytes = bytes_per_us * random_read_us / overlap;
     (gap_bytes / page_bytes as f64) as u64
 }
 
