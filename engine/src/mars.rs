@@ -50,12 +50,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::kit::{BackOff, Engine, S_NS};
 use brisk_core::decision::{Decision, Observed, Uses};
+use brisk_core::device::Device;
 use brisk_core::knob::Knob;
 use brisk_core::pages::AppPages;
 use brisk_core::survey::{Shown, SwapWrites, Topic};
 use serde::{Deserialize, Serialize};
 
-pub use config::{Config, Flash, Mode};
+pub use config::{Config, Mode};
 use learned::Learned;
 pub use live::LiveProcess;
 pub use reserve::Reserve;
@@ -186,6 +187,10 @@ impl Engine for Mars {
 
     fn uses(_config: &Config) -> Uses {
         Uses { activities: true, memory: true, returns: true, worker: true, keeper: true, ..Uses::default() }
+    }
+
+    fn devices(config: &mut Config, devices: &[Device]) {
+        config.know(devices);
     }
 
     fn begin(_config: &Config, learned: Learned) -> State {

@@ -37,10 +37,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::kit::Engine;
 use brisk_core::decision::{Decision, Observed, Uses};
+use brisk_core::device::Device;
 use brisk_core::survey::{Shown, Topic};
 use serde::{Deserialize, Serialize};
 
-pub use config::{Config, Flash, Mode};
+pub use config::{Config, Mode};
 pub use launches::Launch;
 use learned::Learned;
 
@@ -75,6 +76,10 @@ impl Engine for Prefetch {
 
     fn uses(config: &Config) -> Uses {
         Uses { memory: true, worker: true, private: config.private.clone(), ..Uses::default() }
+    }
+
+    fn devices(config: &mut Config, devices: &[Device]) {
+        config.know(devices);
     }
 
     fn begin(_config: &Config, learned: Learned) -> State {

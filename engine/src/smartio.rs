@@ -52,7 +52,7 @@ pub use config::{Config, Mode};
 pub use effect::Effect;
 pub use foreground::{LastRead, Launch};
 pub use hysteresis::Hysteresis;
-pub use profile::{Concurrency, Evidence, Profile, QueueSettings, file_name, shipped};
+pub use profile::{Evidence, Profile, QueueSettings, file_name, shipped};
 
 /// The kernel scheduler that does in the kernel what this engine approximates: where a device has it and is of a kind
 /// for which it was measured (`hunted.rs`), it replaces the `waiting` and `calm` settings.

@@ -2,24 +2,8 @@
 
 pub use crate::kit::Mode;
 use crate::kit::{Invalid, Section, check};
+use brisk_core::device::{Device, Speeds};
 use serde::{Deserialize, Serialize};
-
-/// Speeds of the device that has the apps, as `brisk tune` measures them.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Flash {
-    /// Latency of a random read of 4 KiB.
-    pub random_read_us: f64,
-    /// Bandwidth of sequential reads.
-    pub read_mib_per_s: f64,
-}
-
-impl Default for Flash {
-    /// A Galaxy S5 (the preset `galaxy-s5-emmc`).
-    fn default() -> Self {
-        Self { random_read_us: 187.0, read_mib_per_s: 236.0 }
-    }
-}
 
 /// Configuration of the engine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,8 +35,11 @@ pub struct Config {
     pub leave_alone_days: u32,
     /// Directories whose files are not learned, with all below them.
     pub private: Vec<String>,
-    /// Speeds of the device.
-    pub flash: Flash,
+    /// Speeds of the device that has the programs, instead of what `brisk tune` measured, or of what its kind is.
+    pub flash: Option<Speeds>,
+    /// Speeds of the device that has the programs, as it is known.
+    #[serde(skip)]
+    pub known: Option<Speeds>,
 }
 
 impl Default for Config {
@@ -71,8 +58,22 @@ impl Default for Config {
             gain_min_percent: 2.0,
             leave_alone_days: 30,
             private: private.map(str::to_owned).to_vec(),
-            flash: Flash::default(),
+            flash: None,
+            known: None,
         }
+    }
+}
+
+impl Config {
+    /// Takes in how fast the device with the programs is; of several the first.
+    pub(crate) fn know(&mut self, devices: &[Device]) {
+        self.known = devices.iter().find(|device| device.has_programs).map(Device::speeds);
+    }
+
+    /// Speeds of the device that has the programs.
+    #[must_use]
+    pub fn speeds(&self) -> Speeds {
+        self.flash.or(self.known).unwrap_or_else(|| Speeds::of_kind(""))
     }
 }
 
@@ -91,10 +92,7 @@ impl Section for Config {
         if self.prove_every != 0 {
             check::ranges(&[("prove_every", self.prove_every, 2, 1_000)])?;
         }
-        check::speeds(&[
-            ("flash.random_read_us", self.flash.random_read_us),
-            ("flash.read_mib_per_s", self.flash.read_mib_per_s),
-        ])?;
+        check::speeds(self.flash.as_ref())?;
         self.private.iter().try_for_each(|dir| {
             Invalid::unless(dir.starts_with('/'), "private", dir, "directories from the root, such as /home")
         })?;
@@ -125,7 +123,8 @@ mod tests {
         assert_eq!(complaint("streams = 0"), "streams = 0: write a number from 1 to 16");
         assert_eq!(Config { prove_every: 0, ..Config::default() }.check(), Ok(()));
         assert_eq!(complaint("prove_every = 1"), "prove_every = 1: write a number from 2 to 1000");
-        assert!(complaint("flash = { read_mib_per_s = nan }").contains("flash.read_mib_per_s"));
+        let flash = "flash = { random_read_us = nan, read_mib_per_s = 1, write_mib_per_s = 1, parallel_reads = 1 }";
+        assert!(complaint(flash).starts_with("flash = { random_read_us = NaN }"));
         assert!(complaint("private = [\"home\"]").starts_with("private = home"));
         for bad in ["", "best-effort", "best-effort 8", "realtime x", "idle 1"] {
             assert!(complaint(&format!("priority = \"{bad}\"")).starts_with("priority = "), "{bad}");
