@@ -28,7 +28,7 @@ use clap::Parser;
 use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
 
-use crate::front::{Display, Front, Lost};
+use crate::front::{Display, Front};
 use crate::teller::{Answer, Teller};
 use crate::wayland::Wayland;
 use crate::x11::X11;
@@ -104,11 +104,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
             warned = said;
         }
     };
-    loop {
-        let front = match display.front() {
-            Ok(front) => front,
-            Err(Lost) => break,
-        };
+    while let Ok(front) = display.front() {
         let answer = teller.is_due(&front).then(|| match tell(&front) {
             Ok(group) => {
                 if args.verbose {
@@ -128,9 +124,8 @@ fn run(args: &Args) -> anyhow::Result<()> {
             }
         });
         let again = teller.told(front, answer);
-        match display.wait(again) {
-            Ok(()) => {}
-            Err(Lost) => break,
+        if display.wait(again).is_err() {
+            break;
         }
     }
     notice!("brisk-session: the display {name} has ended");

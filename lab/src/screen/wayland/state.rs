@@ -203,15 +203,12 @@ impl Dispatch<ZwlrForeignToplevelManagerV1, ()> for State {
         _: &Connection,
         _: &QueueHandle<Self>,
     ) {
-        match event {
-            zwlr_foreign_toplevel_manager_v1::Event::Toplevel { toplevel } => {
-                // The protocol reuses its own ids for other windows.
-                state.windows_so_far += 1;
-                let info = WindowInfo { id: state.windows_so_far, ..WindowInfo::default() };
-                let id = toplevel.id();
-                state.toplevels.insert(id, Toplevel { info, handle: Some(toplevel), ..Toplevel::default() });
-            }
-            _ => {}
+        if let zwlr_foreign_toplevel_manager_v1::Event::Toplevel { toplevel } = event {
+            // The protocol reuses its own ids for other windows.
+            state.windows_so_far += 1;
+            let info = WindowInfo { id: state.windows_so_far, ..WindowInfo::default() };
+            let id = toplevel.id();
+            state.toplevels.insert(id, Toplevel { info, handle: Some(toplevel), ..Toplevel::default() });
         }
     }
 
