@@ -66,6 +66,7 @@ fn outcomes() -> Vec<Outcome> {
         Outcome::Refused { why: text() },
         Outcome::Paused,
         Outcome::Dropped,
+        Outcome::HeldOut,
     ]
 }
 
@@ -130,7 +131,7 @@ fn the_description_names_what_is_sent() {
         lost: Some(0.5),
         frozen: false,
     };
-    let types: [(&str, BTreeSet<String>); 29] = [
+    let types: [(&str, BTreeSet<String>); 34] = [
         ("Status", keys(&Status::default())),
         // No setting is read ahead, or ended early.
         ("Setting", {
@@ -165,6 +166,11 @@ fn the_description_names_what_is_sent() {
         ("Prefetched", keys(&Prefetched::default())),
         ("Launches", keys(&Launches::default())),
         ("AppLaunches", keys(&AppLaunches::default())),
+        ("Trials", keys(&Trials::default())),
+        ("EngineTrial", keys(&EngineTrial::default())),
+        ("SubjectTrial", keys(&SubjectTrial::default())),
+        ("Effect", keys(&Effect::default())),
+        ("Sums", keys(&Sums::default())),
         ("PagesOfApp", keys(&brisk_core::survey::PrivatePages::default())),
     ];
     for (name, keys) in types {
@@ -176,8 +182,17 @@ fn the_description_names_what_is_sent() {
     assert_eq!(names(&idl, "Step"), steps.into());
     let outcome = |outcome: Outcome| word(&serde_json::to_value(outcome).expect("JSON")["outcome"]);
     assert_eq!(names(&idl, "Outcome"), outcomes().into_iter().map(outcome).collect());
-    for rule in [Rule::FixedChoice, Rule::TunableWithoutScheduler, Rule::AppEnds, Rule::SwapOutByAnother, Rule::Unknown]
-    {
+    for rule in [
+        Rule::FixedChoice,
+        Rule::TunableWithoutScheduler,
+        Rule::AppEnds,
+        Rule::SwapOutByAnother,
+        Rule::HeldOut,
+        Rule::Observing,
+        Rule::Resting,
+        Rule::SwitchedOff,
+        Rule::Unknown,
+    ] {
         assert!(names(&idl, "Rule").contains(&word(&rule)), "{rule:?}");
     }
     let methods: Vec<&str> = idl.method_keys.clone();

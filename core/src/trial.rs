@@ -16,8 +16,8 @@
 //!
 //! *Verdicts* are those of [`Evidence`] on the figure of [`Plan::figure`], after each pair. Gain and harm are each wrongly
 //! called with a chance of 0.025 at most in the whole of a trial, from its beginning to its rest: each phase begins a
-//! *stage* with evidence of its own, and stages share that chance ([`alpha`]). A stage has a bounded number of pairs,
-//! which are all kept, so that nothing falls out of it; the effect that decided is kept when a stage ends.
+//! *stage* with evidence of its own, and stages share that chance. A stage has a bounded number of pairs,
+//! which are all kept, so that nothing falls out of it; the effect at its end is kept ([`stages`]).
 //! *Futility* cannot err on that side: the engine rests when the gain is certainly less than [`GAIN_MIN`], and when after
 //! 32, 64 or 128 pairs the estimate is.
 //!
@@ -28,19 +28,18 @@
 pub mod evidence;
 #[cfg(test)]
 mod simulation;
+pub mod stages;
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 pub use evidence::{Effect, Evidence};
+use stages::Stages;
 
+use crate::device::Device;
 use crate::random::{Random, mix};
 
-/// Chance of a wrong call on each side, in a whole trial.
-const ALPHA: f64 = 0.025;
-/// Part of it that the first stage has.
-const FIRST_STAGE: f64 = 0.8;
 /// Gains below this part are not worth an engine.
 pub const GAIN_MIN: f64 = 0.02;
 /// Pairs on trial after which an engine whose gain is not shown rests ...
@@ -62,10 +61,18 @@ const BLOCK_ACTING: u8 = 10;
 pub enum Subject {
     /// The machine as a whole.
     Machine,
-    /// A block device, by kernel name.
+    /// Block devices of a model, which outlives the kernel's names; by that name where a device reports no model.
     Disk(String),
     /// An app, by its id.
     App(String),
+}
+
+impl Subject {
+    /// The subject of a disk.
+    #[must_use]
+    pub fn disk(device: &Device) -> Self {
+        Self::Disk(if device.model.is_empty() { &device.name } else { &device.model }.clone())
+    }
 }
 
 impl fmt::Display for Subject {
@@ -300,6 +307,22 @@ impl Arm {
     }
 }
 
+/// Requests that are not applied at this moment: those of one engine for one subject, or all of it. What a record needs
+/// to have the same decisions again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// Name of the engine.
+    pub engine: String,
+    /// The subject; `None` for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<Subject>,
+    /// Why: never [`Arm::On`].
+    pub arm: Arm,
+    /// What reads back for an app is applied all the same: what the engine had done before carries over.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reads_back: bool,
+}
+
 /// Sums over the episodes of an arm, for people.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -368,15 +391,21 @@ pub struct Trial {
     pub learned: u32,
     block: Block,
     half: Option<Half>,
-    /// Number of the stage in this trial; 0 before the first.
-    stage: u32,
-    evidence: Evidence,
-    /// The effect at the end of the stage before.
-    before: Option<Effect>,
+    stages: Stages,
     /// Sums of the episodes in which the engine acted.
     pub acted: Sums,
     /// Sums of those that were held out.
     pub held_out: Sums,
+}
+
+/// What an engine says of its trial on a subject.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Told {
+    /// The episode that ends now tells nothing, such as a launch that found all of its files in memory.
+    Void,
+    /// What it acts on is another thing now, such as an app whose package changed.
+    Anew,
 }
 
 /// An episode that has ended.
@@ -393,14 +422,6 @@ pub enum Ended {
     Void,
     /// What the engine acts on is another thing now: the trial begins anew.
     Anew,
-}
-
-/// Chance of a wrong call on one side that a stage may have, so that all stages together have no more than 0.025.
-#[must_use]
-pub fn alpha(stage: u32) -> f64 {
-    let stage = f64::from(stage);
-    // 1 / (k (k - 1)) sums to 1 from the second on.
-    if stage < 2.0 { ALPHA * FIRST_STAGE } else { ALPHA * (1.0 - FIRST_STAGE) / (stage * (stage - 1.0)) }
 }
 
 impl Trial {
@@ -476,7 +497,7 @@ impl Trial {
             (Some((0, held_out)), _) => self.half = Some(Half { held_out, ln }),
             (Some((1, held_out)), Some(first)) if first.held_out != held_out => {
                 let difference = if held_out { first.ln - ln } else { ln - first.ln };
-                self.evidence.add(difference);
+                self.stages.add(difference);
                 self.judge(ladder, now_unix_ms);
                 return Some(difference);
             }
@@ -520,23 +541,18 @@ impl Trial {
     /// The effect: that of this stage, or of the one before while this one is young.
     #[must_use]
     pub fn effect(&self) -> Option<Effect> {
-        let now = self.evidence.effect(alpha(self.stage));
-        match (now, self.before) {
-            (Some(now), Some(before)) if before.high / before.low < now.high / now.low && now.pairs < 16 => {
-                Some(before)
-            }
-            (now, before) => now.or(before),
-        }
+        self.stages.effect()
     }
 
     /// Pairs of this stage.
     #[must_use]
     pub fn pairs(&self) -> usize {
-        self.evidence.pairs()
+        self.stages.evidence().pairs()
     }
 
     fn judge(&mut self, ladder: Ladder, now_unix_ms: u64) {
-        let (alpha, pairs, evidence) = (alpha(self.stage), self.evidence.pairs(), &self.evidence);
+        let (alpha, evidence) = (self.stages.alpha(), self.stages.evidence());
+        let pairs = evidence.pairs();
         let worth = 1.0 - GAIN_MIN;
         let harms = evidence.is_above(1.0, alpha);
         let gains = evidence.is_below(1.0, alpha);
@@ -568,7 +584,7 @@ impl Trial {
 
     fn begin_again(&mut self, ladder: Ladder, why: Why, now_unix_ms: u64) {
         // Another trial, with the whole chance of a wrong call.
-        (self.stage, self.before, self.evidence) = (0, None, Evidence::default());
+        self.stages = Stages::default();
         (self.acted, self.held_out) = (Sums::default(), Sums::default());
         let phase = if matches!(ladder, Ladder::On | Ladder::Named) { Phase::Acting } else { Phase::OnTrial };
         self.enter(phase, why, now_unix_ms);
@@ -580,9 +596,7 @@ impl Trial {
     }
 
     fn begin_stage(&mut self) {
-        self.before = self.evidence.effect(alpha(self.stage)).or(self.before);
-        self.evidence = Evidence::default();
-        self.stage = self.stage.saturating_add(1);
+        self.stages.begin();
         self.next_block();
     }
 
@@ -701,12 +715,6 @@ mod tests {
     }
 
     #[test]
-    fn all_stages_together_have_the_chance_of_one() {
-        let sum: f64 = (1..10_000).map(alpha).sum();
-        assert!(sum <= ALPHA && sum > 0.999 * ALPHA, "{sum}");
-    }
-
-    #[test]
     fn subjects_are_texts() {
         for (subject, text) in [
             (Subject::Machine, "machine"),
@@ -765,7 +773,7 @@ mod tests {
             run(&mut trial, Ladder::Auto, seed, episodes, ratio);
             let text = serde_json::to_string(&trial).expect("JSON");
             let again: Trial = serde_json::from_str(&text).expect("the same");
-            let of = |trial: &Trial| (trial.half, trial.block, trial.stage, trial.evidence.clone(), trial.phase, trial.why);
+            let of = |trial: &Trial| (trial.half, trial.block, trial.pairs(), trial.phase, trial.why);
             prop_assert_eq!(of(&again), of(&trial));
             prop_assert!(text.len() < 4_096, "{}", text.len());
         }

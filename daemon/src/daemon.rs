@@ -12,6 +12,7 @@ mod people;
 mod round;
 mod stand_in;
 mod start;
+mod trying;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
@@ -50,6 +51,7 @@ use crate::service::ServiceManager;
 use crate::settings::Settings;
 use crate::sources::Sources;
 use crate::timers::{Timer, Timers};
+use crate::trials::Trials;
 
 pub use start::Options;
 
@@ -122,6 +124,10 @@ struct Policy {
     /// The text of `config` and the measured profiles, for the record.
     configuration: Configuration,
     engines: Engines,
+    /// Whether engines pay, and what of theirs is not applied meanwhile.
+    trials: Trials,
+    /// Release of the kernel, for the trials.
+    kernel: String,
     /// What engines have learned, as it was written last.
     saved: BTreeMap<String, String>,
 }

@@ -116,10 +116,10 @@ fn quantiles(found: &[Found], of: impl Fn(&Found) -> Option<u32>) -> (Option<u32
 fn no_effect_is_seldom_called_one() {
     for world in WORLDS {
         for spread in [0.1, 0.5] {
-            let found = trials(world, spread, 1.0, 600, 100);
+            let found = trials(world, spread, 1.0, 400, 60);
             let (gain, harm) = (count(&found, |one| one.gain.is_some()), count(&found, |one| one.harm.is_some()));
-            // 2.5 each are expected at most; 9 have a chance below 0.001.
-            assert!(gain <= 8 && harm <= 8, "{world:?} {spread}: {gain} {harm}");
+            // 1.5 each are expected at most; 7 have a chance below 0.001.
+            assert!(gain <= 6 && harm <= 6, "{world:?} {spread}: {gain} {harm}");
         }
     }
 }
