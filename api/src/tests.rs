@@ -195,6 +195,22 @@ fn the_description_names_what_is_sent() {
     ] {
         assert!(names(&idl, "Rule").contains(&word(&rule)), "{rule:?}");
     }
+    for (name, words) in [
+        ("Phase", [Phase::Observing, Phase::OnTrial, Phase::Acting, Phase::Resting].map(|of| word(&of)).to_vec()),
+        ("Ladder", [Ladder::Auto, Ladder::Named, Ladder::On, Ladder::Off].map(|of| word(&of)).to_vec()),
+        ("Figure", {
+            let all = [Figure::StorageWait, Figure::StorageShare, Figure::StallShare, Figure::BusyTime];
+            all.map(|of| word(&of)).to_vec()
+        }),
+        ("PhaseReason", {
+            use brisk_core::trial::Why;
+            let of_evidence = [Why::Gains, Why::Harms, Why::GainsTooLittle, Why::NotShown, Why::NotShownAgain];
+            let others = [Why::New, Why::Learned, Why::Rested, Why::Changed, Why::Named, Why::Person];
+            of_evidence.iter().chain(&others).map(word).collect()
+        }),
+    ] {
+        assert_eq!(names(&idl, name), words.into_iter().collect(), "{name}");
+    }
     let methods: Vec<&str> = idl.method_keys.clone();
     assert_eq!(
         methods,
@@ -211,6 +227,8 @@ fn the_description_names_what_is_sent() {
             "GetApps",
             "GetPages",
             "GetLaunches",
+            "GetTrials",
+            "SetTrial",
             "Forget"
         ]
     );

@@ -154,7 +154,7 @@ impl Figure {
     pub fn words(self) -> &'static str {
         match self {
             Self::StorageWait => "launches wait for storage",
-            Self::StorageShare => "apps wait for storage during mixed load",
+            Self::StorageShare => "apps in mixed load wait for storage",
             Self::StallShare => "apps wait for storage and memory",
             Self::BusyTime => "the disk is busy for a request",
         }

@@ -230,14 +230,13 @@ impl AtOne for Prefetching {
     }
 }
 
-/// The section of the engine: speeds where none were chosen, and no launch without.
+/// The section of the engine: speeds where none were chosen.
 fn section(mut section: toml::Table, flash: brisk_engine::mars::Flash) -> toml::Table {
     let speed = |value: f64| toml::Value::Float((value * 10.0).round() / 10.0);
     let mut speeds = toml::Table::new();
     speeds.insert("random_read_us".to_owned(), speed(flash.random_read_us));
     speeds.insert("read_mib_per_s".to_owned(), speed(flash.read_mib_per_s));
     section.entry("flash").or_insert(toml::Value::Table(speeds));
-    section.insert("prove_every".to_owned(), toml::Value::Integer(0));
     section
 }
 
@@ -247,7 +246,7 @@ fn configuration(section: &toml::Table, disk: &str) -> anyhow::Result<String> {
     table.insert(brisk_engine::prefetch::NAME.to_owned(), toml::Value::Table(section.clone()));
     let section = toml::to_string(&table).context("cannot write the configuration")?;
     Ok(format!(
-        "[daemon]\ndevices = [\"{disk}\"]\nrecord = {{ max_bytes = 0 }}\n\n[engines]\norder = [\"{}\"]\n\n{section}",
+        "[daemon]\ndevices = [\"{disk}\"]\nrecord = {{ max_bytes = 0 }}\n\n[engines]\norder = [\"{}\"]\ntrial = false\n\n{section}",
         brisk_engine::prefetch::NAME
     ))
 }
@@ -262,9 +261,9 @@ mod tests {
         let chosen: toml::Table = "streams = 7\nmode = \"paper\"\n".parse().expect("TOML");
         let text = configuration(&section(chosen, flash), "loop7").expect("TOML");
         let config = brisk_daemon::config::Config::parse(&text).expect("valid");
-        assert_eq!(config.engines.order, [brisk_engine::prefetch::NAME]);
+        assert_eq!((config.engines.names(), config.engines.trial), (vec![brisk_engine::prefetch::NAME], false));
         let of = config.prefetch;
-        assert_eq!((of.streams, of.mode, of.prove_every), (7, brisk_engine::prefetch::Mode::Paper, 0));
+        assert_eq!((of.streams, of.mode), (7, brisk_engine::prefetch::Mode::Paper));
         assert_eq!((of.flash.random_read_us, of.flash.read_mib_per_s), (99.5, 63.0));
         let own: toml::Table = "flash = { random_read_us = 5.0 }".parse().expect("TOML");
         let config = brisk_daemon::config::Config::parse(&configuration(&section(own, flash), "loop7").expect("TOML"));
