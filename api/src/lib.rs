@@ -34,8 +34,8 @@ pub use message::{CALL_BYTES_MAX, Call, DESCRIPTION, INTERFACE, Reply, SERVICE, 
 pub use method::{Fault, Method, Target, understand};
 pub use resting::Resting;
 pub use status::{
-    Cost, Counts, Device, Estimate, Happening, LeftAlone, MemoryProgram, Prefetched, Record, Saved, Status, SwapWrites,
-    Why,
+    Cost, Counts, Device, Estimate, Happening, LeftAlone, MemoryProgram, PARTS, Prefetched, Record, Saved, Status,
+    SwapWrites, Why,
 };
 pub use surveys::{AppLaunches, AppMemory, AppPages, Apps, Launches, MemorySurvey, Pages, PagesSurvey};
 pub use trial::{Effect, EngineTrial, Figure, Ladder, Phase, SubjectTrial, Sums, Trials};

@@ -24,6 +24,7 @@ use std::fmt::Debug;
 
 use brisk_core::action::Once;
 use brisk_core::decision::{Decision, Objective, Observed, Request, Uses};
+use brisk_core::device::Device;
 use brisk_core::reason::Reason;
 use brisk_core::survey::{Shown, Topic};
 use brisk_core::trial::{Plan, Subject, Told};
@@ -86,6 +87,9 @@ pub trait Engine: 'static {
     fn measured(_config: &mut Self::Config, _measured: Self::Measured) -> Result<(), String> {
         Ok(())
     }
+
+    /// Takes in which devices there are: those that it works with, and how fast they are.
+    fn devices(_config: &mut Self::Config, _devices: &[Device]) {}
 
     fn begin(_config: &Self::Config, _learned: Self::Learned) -> Self::State {
         Self::State::default()
@@ -180,6 +184,7 @@ impl<E: Engine> AnyEngine for Running<E> {
             state = E::begin(&self.config, learned);
         }
         self.at_ns = observed.now.at_ns;
+        E::devices(&mut self.config, observed.devices);
         let Decision { state, requests, notes, next_look_ns, needs } = E::decide(&self.config, state, observed);
         self.state = state;
         Decision { state: (), requests, notes, next_look_ns, needs }

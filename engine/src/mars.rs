@@ -50,13 +50,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::kit::{BackOff, Engine, S_NS};
 use brisk_core::decision::{Decision, Observed, Uses};
+use brisk_core::device::Device;
 use brisk_core::knob::Knob;
 use brisk_core::pages::AppPages;
 use brisk_core::survey::{Shown, SwapWrites, Topic};
 use brisk_core::trial::{Figure, Plan, Scope, Span};
 use serde::{Deserialize, Serialize};
 
-pub use config::{Config, Flash, Mode};
+pub use config::{Config, Mode};
 use learned::Learned;
 pub use live::LiveProcess;
 pub use reserve::Reserve;
@@ -194,6 +195,10 @@ impl Engine for Mars {
         let (span, figure) = (Span::Time { block_s: 1_800, wash_out_s: 300 }, Figure::StallShare);
         let plan = Plan { scope: Scope::Machine, span, figure, learn: 2 };
         (config.mode == Mode::Adaptive).then_some(plan)
+    }
+
+    fn devices(config: &mut Config, devices: &[Device]) {
+        config.know(devices);
     }
 
     fn begin(_config: &Config, learned: Learned) -> State {

@@ -38,11 +38,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::kit::Engine;
 use brisk_core::decision::{Decision, Observed, Uses};
+use brisk_core::device::Device;
 use brisk_core::survey::{Shown, Topic};
 use brisk_core::trial::{Figure, Plan, Scope, Span, Subject, Told};
 use serde::{Deserialize, Serialize};
 
-pub use config::{Config, Flash, Mode};
+pub use config::{Config, Mode};
 pub use launches::Launch;
 use learned::Learned;
 
@@ -88,6 +89,10 @@ impl Engine for Prefetch {
 
     fn told(state: &State) -> Vec<(Subject, Told)> {
         state.told.iter().map(|(id, told)| (Subject::App(id.clone()), *told)).collect()
+    }
+
+    fn devices(config: &mut Config, devices: &[Device]) {
+        config.know(devices);
     }
 
     fn begin(_config: &Config, learned: Learned) -> State {

@@ -49,7 +49,7 @@ use serde::{Deserialize, Serialize};
 pub use config::{Config, Mode};
 pub use foreground::{LastRead, Launch};
 pub use hysteresis::Hysteresis;
-pub use profile::{Concurrency, Evidence, Profile, QueueSettings, file_name, shipped};
+pub use profile::{Evidence, Profile, QueueSettings, file_name, shipped};
 
 /// The kernel scheduler that does in the kernel what this engine approximates: where a device has it and is of a kind
 /// for which it was measured (`hunted.rs`), it replaces the `waiting` and `calm` settings.

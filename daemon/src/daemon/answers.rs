@@ -130,6 +130,8 @@ impl Daemon {
             complaints.into_iter().for_each(|complaint| self.report_trouble(complaint));
         }
         (self.policy.config, self.policy.configuration) = (config, configuration);
+        // How fast devices are may have been measured.
+        self.scan_devices_soon();
         let group = group_of(&self.policy.config, &mut self.state.trouble);
         if let Some(Err(error)) = self.server.as_ref().map(|server| server.let_in(group)) {
             self.report_trouble(format!("the control socket's group cannot be changed: {error}"));
@@ -188,7 +190,11 @@ impl Daemon {
             config_path: self.options.config_path.display().to_string(),
             engines: self.policy.engines.names().into_iter().map(str::to_owned).collect(),
             trials: self.policy.trials.show(false),
-            devices: machine.devices.iter().map(Device::from).collect(),
+            devices: machine
+                .devices
+                .iter()
+                .map(|device| Device::new(device, profiles::measured(device, &self.policy.configuration.files)))
+                .collect(),
             left_alone: machine.left_alone.clone(),
             apps: machine.apps.list(&self.policy.config.apps, &self.policy.config.services),
             settings: self.settings(),

@@ -27,6 +27,7 @@ fn replayed(files: BTreeMap<String, String>) -> Replayed {
         kind: "emmc".to_owned(),
         schedulers: ["none", "mq-deadline", "kyber", "bfq"].map(str::to_owned).into(),
         originals: vec![("scheduler".to_owned(), "none".to_owned()), ("nr_requests".to_owned(), "64".to_owned())],
+        ..Device::default()
     };
     let facts = AppFacts { group: "app-x-1.scope".to_owned(), launching: true, of_user: true, ..AppFacts::default() };
     let mut replay = Replay::new(None);

@@ -2,24 +2,8 @@
 
 pub use crate::kit::Mode;
 use crate::kit::{Invalid, Section, check};
+use brisk_core::device::{Device, Speeds};
 use serde::{Deserialize, Serialize};
-
-/// Speeds of the device that has the apps, as `brisk tune` measures them.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Flash {
-    /// Latency of a random read of 4 KiB.
-    pub random_read_us: f64,
-    /// Bandwidth of sequential reads.
-    pub read_mib_per_s: f64,
-}
-
-impl Default for Flash {
-    /// A Galaxy S5 (the preset `galaxy-s5-emmc`).
-    fn default() -> Self {
-        Self { random_read_us: 187.0, read_mib_per_s: 236.0 }
-    }
-}
 
 /// Configuration of the engine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -44,8 +28,11 @@ pub struct Config {
     pub window_mib: u64,
     /// Directories whose files are not learned, with all below them.
     pub private: Vec<String>,
-    /// Speeds of the device.
-    pub flash: Flash,
+    /// Speeds of the device that has the programs, instead of what `brisk tune` measured, or of what its kind is.
+    pub flash: Option<Speeds>,
+    /// Speeds of the device that has the programs, as it is known.
+    #[serde(skip)]
+    pub known: Option<Speeds>,
 }
 
 impl Default for Config {
@@ -61,8 +48,22 @@ impl Default for Config {
             memory_max_percent: 25.0,
             window_mib: 64,
             private: private.map(str::to_owned).to_vec(),
-            flash: Flash::default(),
+            flash: None,
+            known: None,
         }
+    }
+}
+
+impl Config {
+    /// Takes in how fast the device with the programs is; of several the first.
+    pub(crate) fn know(&mut self, devices: &[Device]) {
+        self.known = devices.iter().find(|device| device.has_programs).map(Device::speeds);
+    }
+
+    /// Speeds of the device that has the programs.
+    #[must_use]
+    pub fn speeds(&self) -> Speeds {
+        self.flash.or(self.known).unwrap_or_else(|| Speeds::of_kind(""))
     }
 }
 
@@ -70,10 +71,7 @@ impl Section for Config {
     fn check(&self) -> Result<(), Invalid> {
         check::shares(&[("use_min_percent", self.use_min_percent), ("memory_max_percent", self.memory_max_percent)])?;
         check::ranges(&[("streams", u64::from(self.streams), 1, 16), ("window_mib", self.window_mib, 1, 1 << 20)])?;
-        check::speeds(&[
-            ("flash.random_read_us", self.flash.random_read_us),
-            ("flash.read_mib_per_s", self.flash.read_mib_per_s),
-        ])?;
+        check::speeds(self.flash.as_ref())?;
         self.private.iter().try_for_each(|dir| {
             Invalid::unless(dir.starts_with('/'), "private", dir, "directories from the root, such as /home")
         })?;
@@ -102,7 +100,8 @@ mod tests {
         let complaint = check::complaint::<Config>;
         assert!(complaint("use_min_percent = 101").starts_with("use_min_percent = 101: write a number from 0 to 100"));
         assert_eq!(complaint("streams = 0"), "streams = 0: write a number from 1 to 16");
-        assert!(complaint("flash = { read_mib_per_s = nan }").contains("flash.read_mib_per_s"));
+        let flash = "flash = { random_read_us = nan, read_mib_per_s = 1, write_mib_per_s = 1, parallel_reads = 1 }";
+        assert!(complaint(flash).starts_with("flash = { random_read_us = NaN }"));
         assert!(complaint("private = [\"home\"]").starts_with("private = home"));
         for bad in ["", "best-effort", "best-effort 8", "realtime x", "idle 1"] {
             assert!(complaint(&format!("priority = \"{bad}\"")).starts_with("priority = "), "{bad}");

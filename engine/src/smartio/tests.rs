@@ -64,6 +64,7 @@ fn machine(schedulers: &[&str]) -> Machine {
         kind: "emmc".to_owned(),
         schedulers: schedulers.iter().map(|&name| name.to_owned()).collect(),
         originals: vec![("scheduler".to_owned(), "mq-deadline".to_owned())],
+        ..Device::default()
     };
     let front = "app-front.scope";
     let now = Snapshot {
