@@ -149,7 +149,7 @@ fn begin(config: &Config, next: &mut State, observed: &Observed<'_>, group: &str
     };
     let now = observed.now;
     let known = next.learned.launched(&app.id);
-    let is_due = known.learned < u64::from(LAUNCHES_MAX) || known.launches % LEARN_EVERY == 0;
+    let is_due = known.learned < u64::from(LAUNCHES_MAX) || known.launches.is_multiple_of(LEARN_EVERY);
     let course = if !known.exact && can_be_exact(config, observed) {
         Course::Exact
     } else if known.files.is_empty() {
