@@ -82,7 +82,6 @@ mod tests {
             asked_bytes: 200 << 20,
             read_bytes: 100 << 20,
             used_bytes: 180 << 20,
-            ..AppLaunches::default()
         }
     }
 
