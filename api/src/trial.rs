@@ -30,7 +30,7 @@ pub struct EngineTrial {
     pub why: Why,
     /// What decides.
     pub figure: Option<Figure>,
-    /// The effect over all subjects; `None` while it is not known.
+    /// The effect of the only subject, or of all together that act, or of the furthest; `None` while it is not known.
     pub effect: Option<Effect>,
     /// Subjects in each phase.
     pub acting: u64,

@@ -269,7 +269,7 @@ impl Trials {
             since_unix_ms: first.map(|trial| trial.since_unix_ms),
             why: first.map_or(Why::default(), |trial| trial.why),
             figure: plan.map(|plan| plan.figure),
-            effect: self.kept.effect(engine),
+            effect: self.kept.effect(engine).or_else(|| first.and_then(Trial::effect)),
             acting: count(Phase::Acting),
             on_trial: count(Phase::OnTrial),
             observing: count(Phase::Observing),

@@ -100,7 +100,7 @@ pub(super) fn text(trials: &Trials, now_unix_ms: u64) -> String {
 
 fn row(cells: &[String; 8]) -> String {
     let [subject, phase, since, why, pairs, ratio, acted, held_out] = cells;
-    format!("{subject:<34} {phase:<10} {since:<11} {why:<34} {pairs:>5} {ratio:<20} {acted:<18} {held_out}")
+    format!("{subject:<34} {phase:<10} {since:<11} {why:<30} {pairs:>5}  {ratio:<27} {acted:<13} {held_out}")
         .trim_end()
         .to_owned()
 }
@@ -129,7 +129,7 @@ fn cells(figure: Option<Figure>, of: &SubjectTrial, now_unix_ms: u64) -> [String
         of.phase.words().to_owned(),
         since(of.since_unix_ms, now_unix_ms),
         of.why.words().to_owned(),
-        of.pairs.to_string(),
+        of.effect.map_or(of.pairs, |effect| of.pairs.max(u64::from(effect.pairs))).to_string(),
         ratio,
         arm(&of.acted),
         arm(&of.held_out),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use brisk_core::random::mix;
 use brisk_core::trial::stages::Stages;
-use brisk_core::trial::{Arm, Effect, Ended, Ladder, Plan, Subject, Trial};
+use brisk_core::trial::{Arm, Effect, Ended, Ladder, Phase, Plan, Subject, Trial};
 use brisk_engine::kit::Version;
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,8 @@ struct OfEngine {
     uses: u64,
     /// Each with the number of its last use.
     trials: BTreeMap<Subject, (u64, Trial)>,
-    /// The pairs of all of them together.
+    /// The pairs of all that act, together: chosen before they were made, so that their effect is not that of the luck
+    /// by which a trial was won.
     pooled: Stages,
 }
 
@@ -105,9 +106,8 @@ impl Kept {
         let (used, trial) = of.trials.entry(subject.clone()).or_insert_with(new);
         *used = of.uses;
         let before = trial.phase;
-        if let Some(difference) = trial.take(plan, ladder, seed, ended, now_unix_ms) {
-            of.pooled.pool(difference);
-        }
+        let pair = trial.take(plan, ladder, seed, ended, now_unix_ms);
+        pair.into_iter().filter(|_| before == Phase::Acting).for_each(|difference| of.pooled.pool(difference));
         while of.trials.len() > SUBJECTS_MAX {
             let oldest = of.trials.iter().min_by_key(|(_, (used, _))| *used).map(|(subject, _)| subject.clone());
             oldest.iter().for_each(|subject| drop(of.trials.remove(subject)));
@@ -153,7 +153,7 @@ impl Kept {
         of.map(|(subject, (_, trial))| (subject, trial))
     }
 
-    /// The effect over all subjects: that of the only one, or of all pairs together.
+    /// The effect of the only subject, or of all together that act; `None` while it is not known.
     #[must_use]
     pub fn effect(&self, engine: &str) -> Option<Effect> {
         let of = self.engines.get(engine)?;
