@@ -26,6 +26,7 @@ mod status;
 mod surveys;
 #[cfg(test)]
 mod tests;
+mod trial;
 
 pub use client::{Client, ClientError};
 pub use dirs::{SESSION_SOCKET, SOCKET, run_dir};
@@ -37,3 +38,4 @@ pub use status::{
     SwapWrites, Why,
 };
 pub use surveys::{AppLaunches, AppMemory, AppPages, Apps, Launches, MemorySurvey, Pages, PagesSurvey};
+pub use trial::{Effect, EngineTrial, Figure, Ladder, Phase, SubjectTrial, Sums, Trials};

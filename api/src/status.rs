@@ -8,6 +8,7 @@ pub use brisk_core::survey::{Prefetched, SwapWrites};
 use serde::{Deserialize, Serialize};
 
 use crate::resting::Resting;
+use crate::trial::Trials;
 
 /// A managed device.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -205,6 +206,9 @@ pub struct Status {
     pub config_path: String,
     /// Engines that run, in order.
     pub engines: Vec<String>,
+    /// Their trials, without subjects.
+    #[serde(default)]
+    pub trials: Trials,
     /// Managed devices.
     pub devices: Vec<Device>,
     /// The other disks, each with the reason.

@@ -12,6 +12,7 @@ mod people;
 mod round;
 mod stand_in;
 mod start;
+mod trying;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
@@ -51,6 +52,7 @@ use crate::service::ServiceManager;
 use crate::settings::Settings;
 use crate::sources::Sources;
 use crate::timers::{Timer, Timers};
+use crate::trials::Trials;
 
 pub use start::Options;
 
@@ -123,6 +125,10 @@ struct Policy {
     /// The text of `config` and the measured profiles, for the record.
     configuration: Configuration,
     engines: Engines,
+    /// Whether engines pay, and what of theirs is not applied meanwhile.
+    trials: Trials,
+    /// Release of the kernel, for the trials.
+    kernel: String,
     /// What engines have learned, as it was written last.
     saved: BTreeMap<String, String>,
 }

@@ -20,7 +20,12 @@ pub(super) fn text(status: &Status) -> String {
         _ => good("decides and acts"),
     };
     let _ = writeln!(text, "briskd {} {mode}; process {}, since {since}", status.brisk_version, status.pid);
-    let _ = writeln!(text, "engines    {}", or_none(&status.engines.join(", ")));
+    for (nth, line) in crate::trial::engine_lines(&status.trials, status.at_unix_ms).iter().enumerate() {
+        let _ = writeln!(text, "{:<11}{line}", if nth == 0 { "engines" } else { "" });
+    }
+    if status.trials.engines.is_empty() {
+        text += "engines    none\n";
+    }
     for device in &status.devices {
         let due = device.due().collect::<Vec<_>>().join(", ");
         let due = if due.is_empty() { due } else { format!("; not measured yet: {due}") };
@@ -270,8 +275,6 @@ mod tests {
             swap_writes: Some(SwapWrites { written_bytes: 3 << 20, left_bytes: Some(512 << 20) }),
             prefetched: Some(Prefetched {
                 apps: 3,
-                gaining_apps: 1,
-                left_alone_apps: 1,
                 launches: 9,
                 asked_bytes: 90 << 20,
                 read_bytes: 60 << 20,

@@ -73,6 +73,8 @@ impl Daemon {
             Method::GetApps => self.survey_memory(),
             Method::GetPages(app) => self.survey_pages(app.as_deref()),
             Method::GetLaunches(app) => Ok(self.launches(app.as_deref())),
+            Method::GetTrials => Ok(reply_with(&[("trials", &self.policy.trials.show(true))])),
+            Method::SetTrial(engine, ladder) => self.set_trial(engine, *ladder),
             Method::Forget(app) => self.forget(app.as_deref()),
         }
     }
@@ -127,6 +129,8 @@ impl Daemon {
         self.recorder.configure(self.options.record(&config), configuration.clone(), self.moment.now);
         if differs {
             let (engines, complaints) = Engines::new(&config, &files);
+            let now_unix_ms = self.moment.now.wall_unix_ms();
+            self.policy.trials.configure(&config.engines, engines.plans(), &self.policy.kernel, now_unix_ms);
             self.replace_engines(engines);
             complaints.into_iter().for_each(|complaint| self.report_trouble(complaint));
         }
@@ -188,6 +192,7 @@ impl Daemon {
             paused: state.is_paused,
             config_path: self.options.config_path.display().to_string(),
             engines: self.policy.engines.names().into_iter().map(str::to_owned).collect(),
+            trials: self.policy.trials.show(false),
             devices: machine
                 .devices
                 .iter()

@@ -97,6 +97,10 @@ impl Daemon {
         complaints.extend(unusable);
         complaints.iter().for_each(|complaint| brisk_program::warn!("briskd: {complaint}"));
         trouble.extend(complaints);
+        let (mut trials, complaint) = learned::trials(&options.learned_dir);
+        trouble.extend(complaint.into_iter().inspect(|complaint| brisk_program::warn!("briskd: {complaint}")));
+        let kernel = sense.kernel_release().unwrap_or_default();
+        trials.configure(&config.engines, engines.plans(), &kernel, now.wall_unix_ms());
         let group = group_of(&config, &mut trouble);
         let open = || {
             let mut server = Server::open(&options.run_dir.join(SOCKET), group)?;
@@ -154,7 +158,7 @@ impl Daemon {
                 left_alone: Vec::new(),
                 scanned_ns: None,
             },
-            policy: Policy { config, configuration, engines, saved },
+            policy: Policy { config, configuration, engines, trials, kernel, saved },
             moment: Moment { now, previous: None, events: Vec::new(), last_round_ns: None, wanted_ns: None },
             state: State {
                 settings: Settings::default(),

@@ -33,7 +33,7 @@ fn replayed(files: BTreeMap<String, String>) -> Replayed {
     let mut replay = Replay::new(None);
     replay.take(Item::Session(Session::default()));
     replay.take(Item::Configuration(Configuration { files, ..Configuration::default() }));
-    replay.take(Item::Scene(Scene { devices: vec![device], apps: vec![classify(&facts)] }));
+    replay.take(Item::Scene(Scene { devices: vec![device], apps: vec![classify(&facts)], ..Scene::default() }));
     let group = "app-x-1.scope".to_owned();
     replay.take(Item::Event(Event { at_ns: 1, kind: EventKind::LaunchBegan { group } }));
     for second in 1..20u64 {

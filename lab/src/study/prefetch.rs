@@ -231,10 +231,9 @@ impl AtOne for Prefetching {
     }
 }
 
-/// The section of the engine: speeds where none were chosen, and no launch without.
+/// The section of the engine: speeds where none were chosen.
 fn section(mut section: toml::Table, flash: Speeds) -> toml::Table {
     section.entry("flash").or_insert(toml::Value::try_from(flash).expect("numbers are TOML"));
-    section.insert("prove_every".to_owned(), toml::Value::Integer(0));
     section
 }
 
@@ -244,7 +243,7 @@ fn configuration(section: &toml::Table, disk: &str) -> anyhow::Result<String> {
     table.insert(brisk_engine::prefetch::NAME.to_owned(), toml::Value::Table(section.clone()));
     let section = toml::to_string(&table).context("cannot write the configuration")?;
     Ok(format!(
-        "[daemon]\ndevices = [\"{disk}\"]\nrecord = {{ max_bytes = 0 }}\n\n[engines]\norder = [\"{}\"]\n\n{section}",
+        "[daemon]\ndevices = [\"{disk}\"]\nrecord = {{ max_bytes = 0 }}\n\n[engines]\norder = [\"{}\"]\ntrial = false\n\n{section}",
         brisk_engine::prefetch::NAME
     ))
 }
@@ -259,9 +258,9 @@ mod tests {
         let chosen: toml::Table = "streams = 7\nmode = \"paper\"\n".parse().expect("TOML");
         let text = configuration(&section(chosen, flash), "loop7").expect("TOML");
         let config = brisk_daemon::config::Config::parse(&text).expect("valid");
-        assert_eq!(config.engines.order, [brisk_engine::prefetch::NAME]);
+        assert_eq!((config.engines.names(), config.engines.trial), (vec![brisk_engine::prefetch::NAME], false));
         let of = config.prefetch;
-        assert_eq!((of.streams, of.mode, of.prove_every), (7, brisk_engine::prefetch::Mode::Paper, 0));
+        assert_eq!((of.streams, of.mode), (7, brisk_engine::prefetch::Mode::Paper));
         assert_eq!(of.flash, Some(flash));
         let own = Speeds { random_read_us: 5.0, ..flash };
         let chosen = format!("[flash]\n{}", toml::to_string(&own).expect("TOML"));

@@ -374,7 +374,7 @@ fn a_thaw_of_others_is_taken_in_and_a_refused_one_is_repeated() {
 
 #[test]
 fn what_is_not_done_is_not_requested_in_each_round() {
-    for outcome in [Outcome::Paused, Outcome::Planned { from: None, to: None }] {
+    for outcome in [Outcome::Paused, Outcome::HeldOut, Outcome::Planned { from: None, to: None }] {
         let mut machine = used(Config::default());
         let scans = [scanned(&[(0, PAGES)], &[]), nothing_of("b")];
         let first = machine.step(10, &scans);

@@ -87,7 +87,7 @@ fn mode_of_iram(brisk: Brisk) -> Option<Mode> {
 /// and the time for which an app that was left keeps its memory.
 fn configuration(brisk: Brisk, speed: f64, flash: Speeds) -> String {
     let divided = |span_s: u64| (span_s as f64 / speed).round().max(1.0);
-    let begin = "[daemon]\ndevices = []\nrecord = { max_bytes = 0 }\n\n[engines]\n";
+    let begin = "[daemon]\ndevices = []\nrecord = { max_bytes = 0 }\n\n[engines]\ntrial = false\n";
     match brisk {
         Brisk::Iram => format!("{begin}order = [\"iram\"]\n"),
         Brisk::IramPaper => {
@@ -165,15 +165,12 @@ mod tests {
         };
         for (brisk, mode, period_s) in [(Brisk::Iram, Mode::Adaptive, 20), (Brisk::IramPaper, Mode::Paper, 2)] {
             let config = parse(brisk, 10.0);
-            assert_eq!(config.engines.order, ["iram"]);
+            assert_eq!((config.engines.names(), config.engines.trial), (vec!["iram"], false));
             assert_eq!((config.iram.mode, config.iram.period_s), (mode, period_s));
         }
         assert_eq!(parse(Brisk::IramPaper, 1000.0).iram.period_s, 1);
         let config = parse(Brisk::MarsPaper, 10.0);
-        assert_eq!(
-            (config.engines.order, config.mars.mode),
-            (vec!["mars".to_owned()], brisk_engine::mars::Mode::Paper)
-        );
+        assert_eq!((config.engines.names(), config.mars.mode), (vec!["mars"], brisk_engine::mars::Mode::Paper));
         assert_eq!((config.mars.grace_s, config.mars.speeds().random_read_us), (3, 99.5));
         assert_eq!(parse(Brisk::Mars, 1.0).mars.grace_s, brisk_engine::mars::Config::default().grace_s);
     }
