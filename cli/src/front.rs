@@ -19,8 +19,8 @@ Examples:
   brisk front --app-id org.gnome.Evince # as Wayland names its window
   brisk front --none                    # the desktop, or the screen is locked
 
-Root may tell of every app, other users of their own. Exit codes: 0 told, 2 not possible: no such app runs, it is of another user, or \
-the daemon does not run.";
+Root may tell of every app, other users of their own. Exit codes: 0 told, 2 not possible: no such app runs, it is of \
+another user, or the daemon does not run.";
 
 /// Arguments of `brisk front`.
 #[derive(Debug, clap::Args)]
