@@ -142,7 +142,6 @@ const WITHOUT_JSON: &[(&str, &str)] = if IS_LAB {
         ("brisk lab phone variant", "changes a phone; brisk lab phone list --json has its variant"),
         ("brisk lab phone down", "removes phones; brisk lab phone list --json has those that are left"),
         ("brisk lab phone repair", "removes leftovers"),
-        ("brisk front-watch", "tells the daemon; brisk status --json has the app in front"),
         ("brisk swap generate", "writes a trace; brisk swap show --json has its facts"),
     ]
 } else {

@@ -2,7 +2,7 @@
 //!
 //! A device's daemon knows no X11 and no Wayland, and Android alone shows the app in front among its files. A window
 //! manager or a script that sees the active window calls this, or the method `SetFront` of the control socket;
-//! `brisk front-watch` does so for both displays.
+//! `brisk-session` does so for displays.
 
 use std::process::ExitCode;
 

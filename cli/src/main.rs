@@ -26,6 +26,7 @@ mod study;
 mod swap;
 mod sync;
 mod top;
+mod trial;
 mod tune;
 
 use std::ffi::OsString;
@@ -75,6 +76,8 @@ enum Command {
     Status(status::Args),
     /// Show importance, memory and chance of each app
     Apps(apps::Args),
+    /// Show what each engine gains on this device, and switch engines
+    Trial(trial::Args),
     /// Watch the daemon on a screen that refreshes
     Top(top::Args),
     /// Tell the daemon which app is in the foreground: for window managers and scripts
@@ -145,6 +148,7 @@ fn run() -> anyhow::Result<ExitCode> {
         Command::Monitor(args) => monitor::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Apps(args) => apps::run(&args),
+        Command::Trial(args) => trial::run(&args),
         Command::Top(args) => top::run(&args),
         Command::Front(args) => front::run(&args),
         Command::Idle(args) => idle::run(&args),

@@ -233,7 +233,7 @@ mod tests {
             ..classify(&AppFacts { id: id.into(), launching, ..AppFacts::default() })
         };
         let status = Status {
-            devices: vec![Device { name: "sda".into(), model: "KLU".into(), kind: "ufs".into() }],
+            devices: vec![Device { name: "sda".into(), model: "KLU".into(), kind: "ufs".into(), measured: Vec::new() }],
             settings: vec![SettingState { resolved, original: None, since_unix_ms: 0, outcome: Outcome::Unchanged }],
             apps: vec![app("cron", false), app("mail", true)],
             ..Status::default()

@@ -8,7 +8,6 @@ mod command_line;
 mod documents;
 
 pub(crate) mod device;
-mod front_watch;
 
 use std::process::ExitCode;
 
@@ -53,8 +52,6 @@ enum Command {
     Lab(device::arguments::Args),
     /// Compare I/O schedulers on emulated flash in virtual time: figures repeat anywhere
     Kernel(kernel::arguments::Args),
-    /// Tell the daemon which app has the active window of a display
-    FrontWatch(front_watch::arguments::Args),
     /// Record, show and replay traces of swapping
     Swap(swap::arguments::Args),
     /// Studies of apps and their memory
@@ -114,7 +111,6 @@ fn run() -> anyhow::Result<ExitCode> {
         Command::Prove(args) => prove::run(&args),
         Command::Lab(args) => device::run(&args),
         Command::Kernel(args) => kernel::run(&args),
-        Command::FrontWatch(args) => front_watch::run(&args),
         Command::Swap(args) => swap::run(&args),
         Command::Profile(args) => profile::run(&args),
         Command::Study(Study::Memory(args)) => memory_study::run(&args),

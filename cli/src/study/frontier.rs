@@ -54,7 +54,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         writes_wait_max_ms: u32::try_from(args.writes_wait.as_millis()).unwrap_or(u32::MAX),
         schedulers: args.schedulers.clone(),
     };
-    args.keep.check()?;
+    args.keep.check(brisk_engine::smartio::NAME)?;
     every.shared.outputs.check(&options.common.path)?;
     let session = Session::begin()?;
     let paths = session.paths();

@@ -279,8 +279,8 @@ fn measure(all: &mut [Tuned], signed: &Signed, config: &Config, args: &Args) -> 
             continue;
         }
         one.why = Some(reason(comparison.verdict).to_owned());
-        remark(&format!("{}: {}; {}", one.device, reason(comparison.verdict), Measurement::Frontier.of()));
-        let status = Measurement::Frontier
+        remark(&format!("{}: {}; {}", one.device, reason(comparison.verdict), Measurement::Settings.of()));
+        let status = Measurement::Settings
             .command(&place, args)?
             .stdout(Stdio::null())
             .status()

@@ -37,6 +37,7 @@ const PROGRAMS: &[(&str, &[&str])] = &[
     ("command", &["lab", "cli", "daemon"]),
     ("daemon", &["lab", "cli", "command", "report"]),
     ("lab", &["cli"]),
+    ("session", &["lab", "cli", "command", "daemon", "engine", "report", "sense", "act"]),
 ];
 
 /// How the names of packages begin that no device gets: the emulator, screens, databases.

@@ -307,7 +307,7 @@ const WEB_BENCH: Shape = Shape {
     entries_are_new: false,
     kept_per_page: 4,
     row_bytes: (250, 150),
-    kept_before: 60,
+    kept_before: 30,
     think_s: 32.0,
 };
 

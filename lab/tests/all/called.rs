@@ -101,7 +101,7 @@ fn it_has_the_man_pages_of_what_it_runs_and_no_others() {
     let paths = || std::fs::read_dir(dir.path()).expect("listed").map(|entry| entry.expect("an entry").path());
     let names: Vec<String> =
         paths().map(|path| path.file_name().expect("a name").to_string_lossy().into_owned()).collect();
-    for own in ["brisk-lab.1", "brisk-launch.1", "brisk-swap-record.1", "brisk-study-memory.1", "brisk-front-watch.1"] {
+    for own in ["brisk-lab.1", "brisk-launch.1", "brisk-swap-record.1", "brisk-study-memory.1"] {
         assert!(names.contains(&own.to_owned()), "{own}: {names:?}");
     }
     for other in ["brisk.1", "brisk-swap.1", "brisk-study.1", "brisk-man.1", "brisk-profile.1"] {

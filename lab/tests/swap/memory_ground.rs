@@ -109,7 +109,7 @@ fn engine(phone: &Phone) -> Engine {
         "--memory-group".as_ref(),
         group.dir(),
     ];
-    let text = "[daemon]\ndevices = []\n[engines]\norder = [\"iram\"]\n";
+    let text = "[daemon]\ndevices = []\n[engines]\norder = [\"iram\"]\ntrial = false\n";
     Engine {
         command: std::iter::once(program.as_path()).chain(arguments).map(|word| word.as_os_str().to_owned()).collect(),
         files: vec![(Brisk::Iram, config, text.to_owned())],

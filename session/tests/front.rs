@@ -1,4 +1,4 @@
-//! `brisk front-watch` with a real daemon: two terminals on a Wayland compositor, and two apps on an X11 server; and a
+//! `brisk-session` with a real daemon: two terminals on a Wayland compositor, and two apps on an X11 server; and a
 //! compositor that lacks the protocol.
 
 use std::collections::BTreeMap;
@@ -48,8 +48,9 @@ impl Program {
     }
 
     fn watch(display: &str, run_dir: &Path) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_brisk-lab"));
-        Self::start(command.args(["front-watch", "--verbose", "--display", display, "--run-dir"]).arg(run_dir))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_brisk-session"));
+        command.args(["--verbose", "--display", display, "--run-dir"]).arg(run_dir).env_remove("XDG_RUNTIME_DIR");
+        Self::start(&mut command)
     }
 
     /// Waits for a line that has `part`.
@@ -77,11 +78,11 @@ impl Drop for Program {
     }
 }
 
-/// An example of this package.
+/// An example of the laboratory: a daemon, an app.
 fn example(name: &str) -> PathBuf {
     let tests = std::env::current_exe().expect("this program");
     let program = tests.ancestors().nth(2).expect("a target directory").join("examples").join(name);
-    assert!(program.exists(), "cargo test --test leaves it out: cargo build -p brisk-lab --examples");
+    assert!(program.exists(), "cargo build -p brisk-lab --examples makes it");
     program
 }
 
@@ -188,7 +189,7 @@ fn the_daemon_knows_which_of_two_terminals_is_in_front() {
     let of_two = window("org.brisk.fronttwo");
     until("the groups", || (focused(dir.path(), &names).len() == 2).then_some(()));
     let mut watch = Program::watch(display, &dir.path().join("run"));
-    watch.line("watches the active window of");
+    watch.line("watches ");
     is_in_front(Some(1));
     screen.activate(of_one).expect("a window");
     is_in_front(Some(0));
@@ -225,7 +226,7 @@ fn on_x11_the_daemon_knows_it_by_the_process_of_the_window() {
     let _daemon = daemon(dir.path());
     let names = ["One", "Two"].map(|name| format!("app-org.brisk.X11{name}-{}.scope", std::process::id()));
     let mut watch = Program::watch(server.display(), &dir.path().join("run"));
-    watch.line("watches the active window of");
+    watch.line("watches ");
     let app = |name: &str| {
         let mut command = Command::new(example("specimen"));
         App::start(command.args(["window", "draw", "stay"]).env("DISPLAY", server.display()), Some(name))
@@ -292,8 +293,8 @@ fn a_compositor_without_the_protocol_is_refused_by_its_name() {
     let socket = dir.path().join("wayland-7");
     compositor(&socket, &["wl_compositor", "xdg_wm_base"]);
     let mut watch = Program::watch(socket.to_str().expect("a path"), dir.path());
-    let refusal = watch.line(WINDOWS);
-    assert!(refusal.contains("wayland-7 lacks") && refusal.contains("sway"), "{refusal}");
+    let refusal = watch.line("tells no program which window is in front");
+    assert!(refusal.contains("wayland-7") && refusal.contains("GNOME"), "{refusal}");
     assert_eq!(watch.wait().code(), Some(2));
 }
 
@@ -308,9 +309,27 @@ fn a_compositor_that_tells_of_windows_no_more_ends_the_watch() {
 }
 
 #[test]
+fn one_program_tells_for_a_display() {
+    requires!(Program("Xvfb"));
+    let dir = tempfile::tempdir().expect("a directory");
+    let server = VirtualX::start((640, 480), 24).expect("a display");
+    let start = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_brisk-session"));
+        command.args(["--verbose", "--display", server.display(), "--run-dir"]).arg(dir.path());
+        Program::start(command.env("XDG_RUNTIME_DIR", dir.path()))
+    };
+    let mut first = start();
+    first.line("watches ");
+    let mut second = start();
+    second.line("another one watches ");
+    assert_eq!(second.wait().code(), Some(0));
+    assert!(first.child.try_wait().expect("ours").is_none());
+}
+
+#[test]
 fn a_session_without_a_display_is_told_how_to_name_one() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_brisk-lab"));
-    command.arg("front-watch").env_remove("DISPLAY").env("WAYLAND_DISPLAY", "");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_brisk-session"));
+    command.env_remove("DISPLAY").env("WAYLAND_DISPLAY", "");
     let output = command.output().expect("it runs");
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8_lossy(&output.stderr);
