@@ -1,15 +1,16 @@
 //! Arguments of `brisk suite`, and what the proof takes as well.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Subcommand, ValueEnum};
 
-use super::{cures::arguments::CuresArgs, day::arguments::DayArgs};
-use crate::command::device::phone::arguments::variant;
+use super::cures::arguments::CuresArgs;
+use super::day::arguments::DayArgs;
+use super::relaunch::arguments::RelaunchArgs;
+use super::whatif::arguments::WhatIfArgs;
 use crate::study::launch::arguments::Watching;
 use brisk_command::output::Outputs;
-use brisk_command::{duration, size};
+use brisk_command::size;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -28,9 +29,6 @@ taken down in the end, also after Ctrl-C. Apps: see brisk lab phone apps. Exit c
 apps could not be, 2 not possible, 130 stopped by Ctrl-C.";
 
 /// Limits of --sqlite.
-const SQLITE_LEAST: Duration = Duration::from_secs(1);
-const SQLITE_MOST: Duration = Duration::from_secs(3_600);
-
 /// Arguments of `brisk suite`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP, arg_required_else_help = true)]
@@ -88,51 +86,6 @@ pub(crate) struct RunArgs {
     pub(crate) writing: Writing,
 }
 
-/// Arguments of `brisk suite whatif`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct WhatIfArgs {
-    /// How the apps are launched.
-    #[command(flatten)]
-    pub(crate) launches: Launches,
-    /// Variants in addition to the baseline [default: all]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = variant)]
-    pub(crate) variants: Vec<String>,
-    /// Time for each kind of SQLite transaction
-    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = duration::between(SQLITE_LEAST, SQLITE_MOST))]
-    pub(crate) sqlite: Duration,
-}
-
-/// Arguments of `brisk suite relaunch`.
-#[derive(Debug, clap::Args)]
-#[command(mut_arg("timeout", |arg| arg.default_value("40s").help("Give up on a return after this time, which it then \
-                                                                  counts with")))]
-#[command(mut_arg("runs", |arg| arg.help("Returns to each app: 3 or more give sums with intervals [default: 3]")))]
-pub(crate) struct RelaunchArgs {
-    /// What all of them take.
-    #[command(flatten)]
-    pub(crate) every: Every,
-    /// Policies to compare, the baseline first, or all
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "default,zram,none",
-        value_parser = policy)]
-    pub(crate) policies: Vec<String>,
-    /// How short memory is
-    #[arg(long, value_enum, value_name = "NAMES", value_delimiter = ',', default_value = "tight,full")]
-    pub(crate) regimes: Vec<RegimeName>,
-    /// Memory for all that runs in the phone when memory is tight [default: what the heaps of the apps take together]
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub(crate) tight_memory: Option<u64>,
-    /// Apps that are measured and left out of sums, such as those that are much larger than the others
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub(crate) apart: Vec<String>,
-    /// Record what is swapped meanwhile, with the returns as launches, for `brisk swap`; for policies of one swap area
-    /// alone
-    #[arg(long, value_name = "FILE")]
-    pub(crate) swap_trace: Option<PathBuf>,
-    /// Memory of the phone.
-    #[command(flatten)]
-    pub(crate) memory: Memory,
-}
-
 /// Memory of a phone for suites.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Memory {
@@ -171,15 +124,6 @@ pub(crate) fn policy(text: &str) -> Result<String, String> {
     found
         .then(|| text.to_owned())
         .ok_or_else(|| format!("there is no policy {text}: there are {}, and all", POLICIES.join(", ")))
-}
-
-/// How short memory is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RegimeName {
-    /// Apps are used in turn, and memory is as much as their heaps take together, unless --tight-memory says otherwise
-    Tight,
-    /// A memory-hungry app is in front, and the apps in the background were evicted
-    Full,
 }
 
 /// The load during the launches.

@@ -1,5 +1,6 @@
 //! Returns to apps under policies of swapping, when memory is tight and when it is full.
 
+pub(crate) mod arguments;
 mod columns;
 mod page;
 pub(crate) mod result;

@@ -1,10 +1,14 @@
 //! What if: the same launches with parts of the storage bypassed (Revisiting Storage, figure 13; user-perceived latency
 //! paper, figures 2 and 3). What such a change saves is an upper bound for any better storage.
 
+pub(crate) mod arguments;
 mod columns;
 mod page;
 pub(crate) mod result;
+mod run;
 mod sqlite;
+
+pub(crate) use run::*;
 
 use self::columns::*;
 use self::result::*;
