@@ -393,7 +393,7 @@ fn what_a_study_keeps_is_known_to_tune(node: &str, run_dir: &Path) {
         (output.status.code(), reply["devices"][0].clone())
     };
     let (code, reply) = tune(&["--check"]);
-    assert_eq!((code, &reply["missing"]), (Some(1), &serde_json::json!(["concurrency", "frontier"])));
+    assert_eq!((code, &reply["missing"]), (Some(1), &serde_json::json!(["speeds", "settings"])));
     let why = reply["why_not"].as_str().expect("a reason");
     assert!(why.starts_with("nothing uses it") && why.contains("--destroy-data"), "{why}");
     // Held by something that no table names.
@@ -401,22 +401,22 @@ fn what_a_study_keeps_is_known_to_tune(node: &str, run_dir: &Path) {
     let why = tune(&["--check"]).1["why_not"].as_str().expect("a reason").to_owned();
     assert!(why.contains("something holds it") && !why.contains("destroy"), "{why}");
     drop(held);
-    let output = brisk(&["study", "concurrency", node, "--destroy-data", "--stream-size", "64k", "--runs", "1"])
-        .args(["--streams", "2", "--save", "--profiles"])
+    let output = brisk(&["bench", node, "--destroy-data", "--quick", "--budget", "1s", "--size", "8M"])
+        .args(["--save", "--profiles"])
         .arg(profiles.path())
         .env("BRISK_RUN_DIR", run_dir)
         .output()
         .expect("brisk runs");
     assert!(output.status.success(), "{}", stderr(&output));
     let (code, reply) = tune(&["--check"]);
-    assert_eq!((code, &reply["known"]), (Some(1), &serde_json::json!(["concurrency"])));
-    assert_eq!(reply["missing"], serde_json::json!(["frontier"]));
+    assert_eq!((code, &reply["known"]), (Some(1), &serde_json::json!(["speeds"])));
+    assert_eq!(reply["missing"], serde_json::json!(["settings"]));
     // Nothing is mounted there, so nothing is measured and nothing destroyed.
     let (code, reply) = tune(&[]);
-    assert_eq!((code, &reply["failed"]), (Some(1), &serde_json::json!(["frontier"])));
+    assert_eq!((code, &reply["failed"]), (Some(1), &serde_json::json!(["settings"])));
     // A file that cannot be used is no knowledge, and is not overwritten.
-    let file = profiles.path().join(format!("smartio/{name}.toml"));
-    std::fs::write(&file, "concurrency = 7").expect("written");
+    let file = profiles.path().join(format!("speeds/{name}.toml"));
+    std::fs::write(&file, "speeds = 7").expect("written");
     assert_eq!(tune(&["--check"]).1["known"], serde_json::json!([]));
 }
 
