@@ -18,6 +18,7 @@ use std::fs::{self, File};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use brisk_core::launch::{FileVersion, LaunchFiles, UsedFile};
 use brisk_core::pages::{AppPages, Identity, MappedFile, MappingPages, PageRange};
@@ -31,6 +32,47 @@ use crate::{extents, resident};
 
 /// A larger file that is opened is hardly read as a whole, and what was in memory of it before would count.
 const OPENED_BYTES_MAX: u64 = 4 << 20;
+
+/// A file that was written within this time may have to be written back when it is closed.
+const WRITTEN_LATELY: Duration = Duration::from_secs(60);
+/// Files that wait to be closed, at most: each is a descriptor.
+const CLOSING_MAX: usize = 64;
+
+/// Closes files that were written a moment ago on another thread. Where an app truncates a file and writes it anew, the
+/// file system writes it back at whichever close comes first (ext4: auto_da_alloc), and that waits behind the very
+/// writes that brisk throttles: the caller must not.
+#[derive(Debug, Default)]
+struct Closing {
+    files: Vec<File>,
+}
+
+impl Closing {
+    fn close(&mut self, file: File) {
+        let modified = file.metadata().and_then(|found| found.modified());
+        let is_old = modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age >= WRITTEN_LATELY));
+        if is_old {
+            return;
+        }
+        self.files.push(file);
+        if self.files.len() >= CLOSING_MAX {
+            self.close_all();
+        }
+    }
+
+    fn close_all(&mut self) {
+        let files = std::mem::take(&mut self.files);
+        if !files.is_empty() {
+            // Without a thread they are closed here.
+            let _ = std::thread::Builder::new().name("closing".to_owned()).spawn(move || drop(files));
+        }
+    }
+}
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.close_all();
+    }
+}
 
 /// A mapped file, before it was looked up.
 #[derive(Debug, Default)]
@@ -56,7 +98,7 @@ impl Sense {
         let pages = self.app_pages(pids)?;
         let roots: BTreeMap<u32, String> = pids.iter().filter_map(|&pid| Some((pid, self.root_of(pid)?))).collect();
         let mut stays: BTreeMap<u64, bool> = BTreeMap::new();
-        let mut files = Vec::new();
+        let (mut files, mut closing) = (Vec::new(), Closing::default());
         for ((_, inode), mapped) in by_file(&pages) {
             let root = roots.get(&mapped.pid).map_or("/", String::as_str);
             let path = from_root(&mapped.path, root);
@@ -66,8 +108,9 @@ impl Sense {
             let Some(file) = self.open_mapped(&mapped, path, inode) else { continue };
             let (version, device) = (version_of(&file), fstat(&file).map(|stat| stat.st_dev).unwrap_or(0));
             let is_kept = *stays.entry(device).or_insert_with(|| self.stays(device));
-            let Some(version) = version.filter(|_| is_kept) else { continue };
-            let placed = extents::placed(&file, pages.page_bytes);
+            let placed = version.filter(|_| is_kept).map(|version| (version, extents::placed(&file, pages.page_bytes)));
+            closing.close(file);
+            let Some((version, placed)) = placed else { continue };
             let file = MappedFile { device, inode, path: path.to_owned() };
             files.push(UsedFile { file, version, used: joined(mapped.used), opened: false, placed });
         }
@@ -78,7 +121,7 @@ impl Sense {
             if is_private(path) {
                 continue;
             }
-            let Some(one) = self.opened_file(name, path, pids, pages.page_bytes) else { continue };
+            let Some(one) = self.opened_file(name, path, pids, pages.page_bytes, &mut closing) else { continue };
             let device = one.file.device;
             if !known.contains(&(device, one.file.inode)) && *stays.entry(device).or_insert_with(|| self.stays(device))
             {
@@ -91,15 +134,19 @@ impl Sense {
     }
 
     /// What is in memory of a file that was opened; `None` for one that is not small, or of which nothing is.
-    fn opened_file(&self, name: &str, from_root: &str, pids: &[u32], page_bytes: u64) -> Option<UsedFile> {
+    fn opened_file(
+        &self,
+        name: &str,
+        from_root: &str,
+        pids: &[u32],
+        page_bytes: u64,
+        closing: &mut Closing,
+    ) -> Option<UsedFile> {
         let of_process = |pid: &u32| open(&self.path(format!("/proc/{pid}/root{from_root}")), None);
         let file = open(&self.path(name), None).or_else(|| pids.iter().find_map(of_process))?;
-        let stat = fstat(&file).ok()?;
-        let version = version_of(&file).filter(|version| version.size_bytes <= OPENED_BYTES_MAX)?;
-        let used = resident::ranges(&file, version.size_bytes, page_bytes)?;
-        let of = MappedFile { device: stat.st_dev, inode: stat.st_ino, path: from_root.to_owned() };
-        let placed = extents::placed(&file, page_bytes);
-        (!used.is_empty()).then_some(UsedFile { file: of, version, used, opened: true, placed })
+        let used = used_of_opened(&file, from_root, page_bytes);
+        closing.close(file);
+        used
     }
 
     /// The root directory of a process, as this process sees it.
@@ -125,6 +172,16 @@ impl Sense {
             is_removable.as_deref() != Some("1") && self.medium(disk).is_ok_and(Medium::is_like_flash)
         })
     }
+}
+
+/// What is in memory of an opened file; `None` for one that is not small, or of which nothing is.
+fn used_of_opened(file: &File, from_root: &str, page_bytes: u64) -> Option<UsedFile> {
+    let stat = fstat(file).ok()?;
+    let version = version_of(file).filter(|version| version.size_bytes <= OPENED_BYTES_MAX)?;
+    let used = resident::ranges(file, version.size_bytes, page_bytes)?;
+    let of = MappedFile { device: stat.st_dev, inode: stat.st_ino, path: from_root.to_owned() };
+    let placed = extents::placed(file, page_bytes);
+    (!used.is_empty()).then_some(UsedFile { file: of, version, used, opened: true, placed })
 }
 
 /// The file at a path, if it is a regular one on a local block device, of that inode where one is given.
@@ -192,6 +249,23 @@ mod tests {
         assert_eq!(from_root("/run/phone/root/usr/lib/x", "/run/phone/root"), "/usr/lib/x");
         assert_eq!(from_root("/usr/lib/x", "/"), "/usr/lib/x");
         assert_eq!(from_root("/run/phone/rootless/x", "/run/phone/root"), "/run/phone/rootless/x");
+    }
+
+    #[test]
+    fn a_file_that_was_written_a_moment_ago_is_closed_by_another_thread() {
+        let mut closing = Closing::default();
+        let file = |written_ago_s: u64| {
+            let file = tempfile::tempfile().expect("a file");
+            let at = std::time::SystemTime::now() - Duration::from_secs(written_ago_s);
+            file.set_modified(at).expect("set");
+            file
+        };
+        closing.close(file(120));
+        assert!(closing.files.is_empty(), "at once");
+        (1..CLOSING_MAX).for_each(|_| closing.close(file(0)));
+        assert_eq!(closing.files.len(), CLOSING_MAX - 1);
+        closing.close(file(0));
+        assert!(closing.files.is_empty(), "no more descriptors than that");
     }
 
     #[test]
