@@ -18,13 +18,13 @@ use std::fs::{self, File};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use brisk_core::launch::{FileVersion, LaunchFiles, UsedFile};
 use brisk_core::pages::{AppPages, Identity, MappedFile, MappingPages, PageRange};
 use brisk_formats::{DeviceNumber, is_on_block_device};
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, fstatfs, openat};
 
+use crate::closing::Closing;
 use crate::error::Result;
 use crate::identity::Medium;
 use crate::machine::Sense;
@@ -32,47 +32,6 @@ use crate::{extents, resident};
 
 /// A larger file that is opened is hardly read as a whole, and what was in memory of it before would count.
 const OPENED_BYTES_MAX: u64 = 4 << 20;
-
-/// A file that was written within this time may have to be written back when it is closed.
-const WRITTEN_LATELY: Duration = Duration::from_secs(60);
-/// Files that wait to be closed, at most: each is a descriptor.
-const CLOSING_MAX: usize = 64;
-
-/// Closes files that were written a moment ago on another thread. Where an app truncates a file and writes it anew, the
-/// file system writes it back at whichever close comes first (ext4: auto_da_alloc), and that waits behind the very
-/// writes that brisk throttles: the caller must not.
-#[derive(Debug, Default)]
-struct Closing {
-    files: Vec<File>,
-}
-
-impl Closing {
-    fn close(&mut self, file: File) {
-        let modified = file.metadata().and_then(|found| found.modified());
-        let is_old = modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age >= WRITTEN_LATELY));
-        if is_old {
-            return;
-        }
-        self.files.push(file);
-        if self.files.len() >= CLOSING_MAX {
-            self.close_all();
-        }
-    }
-
-    fn close_all(&mut self) {
-        let files = std::mem::take(&mut self.files);
-        if !files.is_empty() {
-            // Without a thread they are closed here.
-            let _ = std::thread::Builder::new().name("closing".to_owned()).spawn(move || drop(files));
-        }
-    }
-}
-
-impl Drop for Closing {
-    fn drop(&mut self) {
-        self.close_all();
-    }
-}
 
 /// A mapped file, before it was looked up.
 #[derive(Debug, Default)]
@@ -249,23 +208,6 @@ mod tests {
         assert_eq!(from_root("/run/phone/root/usr/lib/x", "/run/phone/root"), "/usr/lib/x");
         assert_eq!(from_root("/usr/lib/x", "/"), "/usr/lib/x");
         assert_eq!(from_root("/run/phone/rootless/x", "/run/phone/root"), "/run/phone/rootless/x");
-    }
-
-    #[test]
-    fn a_file_that_was_written_a_moment_ago_is_closed_by_another_thread() {
-        let mut closing = Closing::default();
-        let file = |written_ago_s: u64| {
-            let file = tempfile::tempfile().expect("a file");
-            let at = std::time::SystemTime::now() - Duration::from_secs(written_ago_s);
-            file.set_modified(at).expect("set");
-            file
-        };
-        closing.close(file(120));
-        assert!(closing.files.is_empty(), "at once");
-        (1..CLOSING_MAX).for_each(|_| closing.close(file(0)));
-        assert_eq!(closing.files.len(), CLOSING_MAX - 1);
-        closing.close(file(0));
-        assert!(closing.files.is_empty(), "no more descriptors than that");
     }
 
     #[test]
