@@ -7,7 +7,7 @@ BRISK := $(TARGET)/release/brisk
 DIST := $(TARGET)/dist
 
 SMALL := $(TARGET)/small
-PROGRAMS ?= brisk brisk-lab
+PROGRAMS ?= brisk brisk-lab brisk-session
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 # Repeated code once, no tables for unwinding, and short relocations (glibc of at least 2.36).
 SMALL_FLAGS := -C llvm-args=-enable-machine-outliner -C force-unwind-tables=no -C link-arg=-Wl,-T,$(CURDIR)/packaging/small.ld \
@@ -67,14 +67,14 @@ kernel-bench: ## I/O schedulers on emulated flash in a virtual machine, held aga
 
 dist: small ## small binaries, man pages and shell completions in target/dist
 	mkdir -p $(DIST)/bin $(DIST)/share/man/man1 $(DIST)/share/man/man8 $(DIST)/share/completions
-	cp $(SMALL)/brisk $(SMALL)/brisk-lab $(DIST)/bin/
+	cp $(PROGRAMS:%=$(SMALL)/%) $(DIST)/bin/
 	ln -sf brisk $(DIST)/bin/briskd
 	$(DIST)/bin/brisk man $(DIST)/share/man/man1
 	$(DIST)/bin/brisk-lab man $(DIST)/share/man/man1
 	mv $(DIST)/share/man/man1/*.8 $(DIST)/share/man/man8/
 	for shell in bash zsh fish; do $(DIST)/bin/brisk completions $$shell >$(DIST)/share/completions/brisk.$$shell || exit; done
 
-deb: small ## Debian packages in target/dist: command and daemon; laboratory; the I/O scheduler for DKMS
+deb: small ## Debian packages in target/dist: command and daemon; who is in front; laboratory; the I/O scheduler for DKMS
 	@scripts/setup deb
 	packaging/deb $(TARGET)
 	packaging/dkms-deb $(TARGET)

@@ -29,7 +29,7 @@ mod tests;
 mod trial;
 
 pub use client::{Client, ClientError};
-pub use dirs::{SOCKET, run_dir};
+pub use dirs::{SESSION_SOCKET, SOCKET, run_dir};
 pub use message::{CALL_BYTES_MAX, Call, DESCRIPTION, INTERFACE, Reply, SERVICE, SERVICE_DESCRIPTION, reply_with};
 pub use method::{Fault, Method, Target, understand};
 pub use resting::Resting;

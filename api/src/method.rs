@@ -51,6 +51,14 @@ pub enum Target {
     Id(String),
 }
 
+impl Method {
+    /// Whether it is what a session tells: who is in front, what is launched, whether its user is idle.
+    #[must_use]
+    pub fn is_told_by_sessions(&self) -> bool {
+        matches!(self, Self::SetFront(_) | Self::LaunchBegins(_) | Self::LaunchEnds(_) | Self::SetIdle(_))
+    }
+}
+
 impl std::fmt::Display for Target {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

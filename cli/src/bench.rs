@@ -123,7 +123,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let session = Session::begin()?;
     let outcome = session.measure(|sense, control| storebench::run(sense, &options, control));
     let report = outcome.as_ref().ok().cloned();
-    let code = session.end(outcome.map(|report| Document::Bench(Box::new(report))), &args.shared.outputs)?;
+    let code = session.end(outcome.map(Document::from), &args.shared.outputs)?;
     if let Some(report) = report {
         args.keep.keep_speeds(&report, &session)?;
     }

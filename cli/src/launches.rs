@@ -27,7 +27,8 @@ fn lines(app: &AppLaunches) -> String {
     let exactly = if app.exact { "exactly" } else { "not exactly yet" };
     let _ = writeln!(
         text,
-        "  of {} launches {} were learned, {exactly}; the next one is expected to use {} of {} files, {} of which other apps use too",
+        "  of {} launches {} were learned, {exactly}; the next one is expected to use {} of {} files, {} of which \
+         other apps use too",
         app.launches,
         app.learned,
         format_bytes(app.planned_bytes),

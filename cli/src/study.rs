@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use brisk_bench::results::{Document, FrontierReport};
 use brisk_bench::study::{Common, concurrency, footprint, schedulers, slowdown};
 use brisk_bench::work_file::Size;
 use brisk_command::session::Session;
 use brisk_command::{duration, size};
-use brisk_report::results::{Document, FrontierReport};
 use clap::Subcommand;
 
 pub(crate) use self::kept::{Keep, speeds_of};
@@ -217,7 +217,7 @@ fn run_slowdown(args: &SlowdownArgs) -> anyhow::Result<ExitCode> {
     };
     every.run(&options.common, |session| {
         let report = session.measure(|sense, control| slowdown::run(sense, &options, control))?;
-        Ok(Document::Slowdown(Box::new(report)))
+        Ok(Document::from(report))
     })
 }
 
@@ -231,7 +231,7 @@ fn run_concurrency(args: &ConcurrencyArgs) -> anyhow::Result<ExitCode> {
     };
     every.run(&options.common, |session| {
         let report = session.measure(|sense, control| concurrency::run(sense, &options, control))?;
-        Ok(Document::Concurrency(Box::new(report)))
+        Ok(Document::from(report))
     })
 }
 
@@ -249,7 +249,7 @@ fn run_schedulers(args: &SchedulersArgs) -> anyhow::Result<ExitCode> {
     every.run(&options.common, |session| {
         let paths = session.paths();
         let report = session.measure(|sense, control| schedulers::run(sense, &paths, &options, control))?;
-        Ok(Document::Schedulers(Box::new(report)))
+        Ok(Document::from(report))
     })
 }
 
@@ -275,6 +275,6 @@ fn run_footprint(args: &FootprintArgs) -> anyhow::Result<ExitCode> {
     };
     every.run(&options.common, |session| {
         let report = session.measure(|sense, control| footprint::run(sense, &options, control))?;
-        Ok(Document::Footprint(Box::new(report)))
+        Ok(Document::from(report))
     })
 }

@@ -21,8 +21,8 @@ use crate::status::{Socket, age, saved_lines};
 use screen::{Key, Screen};
 
 const AFTER_HELP: &str = "\
-q or Ctrl-C ends it. Rates are sampled by this command, so that watching does not wake the daemon's engines. Without a terminal \
-it prints one screen and ends. Exit codes: 0 ended, 2 not possible.";
+q or Ctrl-C ends it. Rates are sampled by this command, so that watching does not wake the daemon's engines. Without a \
+terminal it prints one screen and ends. Exit codes: 0 ended, 2 not possible.";
 
 /// Apps of which memory is shown.
 const APPS_MAX: usize = 12;
@@ -36,7 +36,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     socket: Socket,
     /// Time from one refresh to the next
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration::between(INTERVAL_LEAST, INTERVAL_MOST))]
+    #[arg(long, value_name = "TIME", default_value = "1s",
+        value_parser = duration::between(INTERVAL_LEAST, INTERVAL_MOST))]
     interval: Duration,
 }
 

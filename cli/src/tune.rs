@@ -42,14 +42,15 @@ Examples:
   brisk tune mmcblk1 --again       # measure a card anew
   brisk tune --from profiles.json --key fleet.pub   # start from what other devices of this model found
 
-It measures how fast a device is, which settings give the lowest read latency under mixed load, and what each scheduler \
-and depth costs in energy and delay: with work files on the device, a gigabyte or some, removed at the end. A daemon that runs \
-changes nothing meanwhile and reads the outcome afterwards.
+It measures how fast a device is, which settings give the lowest read latency under mixed load, and what each \
+scheduler and depth costs in energy and delay: with work files on the device, a gigabyte or some, removed at the end. \
+A daemon that runs changes nothing meanwhile and reads the outcome afterwards.
 
-With --from it verifies the signature (FILE.minisig) of settings that a fleet publishes (brisk-fleet profiles), takes those for model and \
-firmware of this device, compares them here with those found (a minute; --quick: half of it; longer on slow devices), and keeps them where reads are faster for \
-certain and writes keep their share; otherwise it searches as without --from. It changes nothing where the file is damaged, signed by \
-another key, for other devices, or has values that this kernel or brisk's search does not have.
+With --from it verifies the signature (FILE.minisig) of settings that a fleet publishes (brisk-fleet profiles), takes \
+those for model and firmware of this device, compares them here with those found (a minute; --quick: half of it; \
+longer on slow devices), and keeps them where reads are faster for certain and writes keep their share; otherwise it \
+searches as without --from. It changes nothing where the file is damaged, signed by another key, for other devices, or \
+has values that this kernel or brisk's search does not have.
 
 Exit codes: 0 all is known, 1 something is not (with --check), \
 or could not be measured, 2 not possible, 130 stopped by Ctrl-C.";
@@ -316,8 +317,8 @@ fn why_no_place(sense: &Sense, storage: &Storage, disk: &str, on_it: &[(&Mount, 
     }
     match sense.claim(disk) {
         Claim::Free => format!(
-            "nothing uses it and it has no partitions: make a file system on it and mount that, or, if it holds nothing of value, \
-             'brisk study frontier /dev/{} --destroy-data --save' measures it and destroys its data",
+            "nothing uses it and it has no partitions: make a file system on it and mount that, or, if it holds \
+             nothing of value, 'brisk study frontier /dev/{} --destroy-data --save' measures it and destroys its data",
             device_name(disk)
         ),
         Claim::Held => {

@@ -13,7 +13,7 @@ use brisk_daemon::config::Devices;
 use brisk_daemon::devices;
 use brisk_daemon::profiles::{self, MeasuredSpeeds, SPEEDS};
 use brisk_engine::smartio::{self, Profile, file_name, shipped};
-use brisk_report::results::{BenchReport, CacheCheck, CacheVerdict, Direction, Header, JobResult, Pattern};
+use brisk_bench::results::{BenchReport, CacheCheck, CacheVerdict, Direction, Header, JobResult, Pattern};
 use serde::Serialize;
 
 const UNNAMED: &str = "the device reports no model name: give one with --model, the same as `brisk status` shows";
@@ -174,7 +174,7 @@ fn described(measured: &Header, session: &Session) -> anyhow::Result<Device> {
 mod tests {
     use super::*;
     use brisk_core::stats::Summary;
-    use brisk_report::results::Latency;
+    use brisk_bench::results::Latency;
 
     fn direct() -> CacheCheck {
         CacheCheck { verdict: CacheVerdict::Direct, asked_bytes: 1, device_bytes: Some(1), text: "a RAM disk".into() }

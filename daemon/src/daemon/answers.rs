@@ -33,6 +33,11 @@ impl Daemon {
     }
 
     fn reply(&mut self, call: &ClientCall) -> Result<Reply, Fault> {
+        if call.is_of_session && !call.method.is_told_by_sessions() {
+            return Err(Fault::NotAllowed(
+                "this socket takes what a session tells; ask at the control socket".to_owned(),
+            ));
+        }
         let may_change = self.server.as_ref().is_some_and(|server| server.may_change(call.peer));
         if call.method.changes() && !may_change {
             return Err(Fault::NotAllowed(format!(
@@ -130,8 +135,6 @@ impl Daemon {
             complaints.into_iter().for_each(|complaint| self.report_trouble(complaint));
         }
         (self.policy.config, self.policy.configuration) = (config, configuration);
-        // How fast devices are may have been measured.
-        self.scan_devices_soon();
         let group = group_of(&self.policy.config, &mut self.state.trouble);
         if let Some(Err(error)) = self.server.as_ref().map(|server| server.let_in(group)) {
             self.report_trouble(format!("the control socket's group cannot be changed: {error}"));

@@ -66,7 +66,8 @@ fn configuration(path: &Path, sense: &Sense) -> anyhow::Result<(Config, String)>
         let known = sense.block_device_names()?;
         if let Some(name) = names.iter().find(|name| !known.contains(&name.replace('/', "!"))) {
             bail!(
-                "{}: devices: this machine has no disk '{name}'; leave 'devices' out, the proof manages the phone's device alone",
+                "{}: devices: this machine has no disk '{name}'; leave 'devices' out, the proof manages the phone's \
+                 device alone",
                 path.display()
             );
         }

@@ -4,10 +4,10 @@
 use std::path::Path;
 
 use crate::phone::WriterSpec;
+use crate::results::Condition;
+use crate::results::conditions::{self, IDLE, WRITERS};
 use anyhow::{Context as _, bail};
 use brisk_daemon::engines::NAMES;
-use brisk_report::results::Condition;
-use brisk_report::results::conditions::{self, IDLE, WRITERS};
 
 use crate::study::suite::bed::condition;
 
