@@ -137,6 +137,14 @@ impl Trials {
         left_out
     }
 
+    /// Whether an engine is off, or rests on the machine as a whole: what it would learn may wait.
+    #[must_use]
+    pub fn rests(&self, engine: &str) -> bool {
+        let of_machine =
+            |(subject, trial): (&Subject, &Trial)| *subject == Subject::Machine && trial.phase == Phase::Resting;
+        self.kept.ladder(engine) == Ladder::Off || self.kept.trials(engine).any(of_machine)
+    }
+
     /// Takes in a round: episodes begin and end by it. Gives the trials that changed their phase.
     pub fn after(&mut self, round: &ForTrials, observed: &Observed<'_>) -> Vec<Change> {
         let happened = |kind: &EventKind| matches!(kind, EventKind::Resumed { .. } | EventKind::Configured);

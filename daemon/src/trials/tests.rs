@@ -247,6 +247,7 @@ fn memory_is_tried_by_blocks_of_time_after_a_wash_out() {
         let first = reads_back.iter().filter(|back| **back).count();
         assert!((4..=6).contains(&first) && reads_back[..first].iter().all(|back| *back), "{reads_back:?}");
     }
+    assert!(!world.trials.rests("mars"));
     hour(&mut world, false);
     assert_eq!(world.only().acted.episodes + world.only().held_out.episodes, 4, "nothing was to be done");
 }
@@ -257,7 +258,7 @@ fn a_person_switches_an_engine_and_it_is_kept() {
     assert!(!world.trials.switch("turbo", Some(Ladder::On), 0));
     assert!(world.trials.switch("prefetch", Some(Ladder::Off), 0));
     let off = LeftOut { engine: "prefetch".to_owned(), subject: None, arm: Arm::Off, reads_back: false };
-    assert_eq!(world.left_out(), std::slice::from_ref(&off));
+    assert_eq!((world.left_out().as_slice(), world.trials.rests("prefetch")), (std::slice::from_ref(&off), true));
     let text = world.trials.text().expect("something is known");
     let mut again = World::with("prefetch", LAUNCHES, Trials::of(Some(&text)).expect("a text"), "6.12");
     assert_eq!(again.left_out(), [off]);
