@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 use crate::status::Socket;
 
-pub(crate) use view::{engine_lines, of_app};
+pub(crate) use view::{engine_lines, of_app, why_idle};
 
 const AFTER_HELP: &str = "\
 Of launches, stretches of load and blocks of time some are held out, drawn in pairs by a coin: the engine decides, and nothing of it is \

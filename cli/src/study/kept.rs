@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use brisk_api::dirs;
+use brisk_bench::results::{BenchReport, CacheCheck, CacheVerdict, Direction, Header, JobResult, Pattern};
 use brisk_command::output::replace;
 use brisk_command::session::Session;
 use brisk_command::terminal::remark;
@@ -13,7 +14,6 @@ use brisk_daemon::config::Devices;
 use brisk_daemon::devices;
 use brisk_daemon::profiles::{self, MeasuredSpeeds, SPEEDS};
 use brisk_engine::smartio::{self, Profile, file_name, shipped};
-use brisk_bench::results::{BenchReport, CacheCheck, CacheVerdict, Direction, Header, JobResult, Pattern};
 use serde::Serialize;
 
 const UNNAMED: &str = "the device reports no model name: give one with --model, the same as `brisk status` shows";
@@ -173,8 +173,8 @@ fn described(measured: &Header, session: &Session) -> anyhow::Result<Device> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brisk_core::stats::Summary;
     use brisk_bench::results::Latency;
+    use brisk_core::stats::Summary;
 
     fn direct() -> CacheCheck {
         CacheCheck { verdict: CacheVerdict::Direct, asked_bytes: 1, device_bytes: Some(1), text: "a RAM disk".into() }

@@ -219,6 +219,26 @@ fn a_disk_is_tried_by_stretches_of_load() {
 }
 
 #[test]
+fn waits_of_an_app_that_ends_within_an_episode_count() {
+    let mut world = World::new("smartio", LOADS);
+    let disk = Subject::Disk("KLUBG".to_owned());
+    for _ in 0..3 {
+        let before = world.now.apps.clone();
+        world.round(1_000, Some(&disk), None, &[]);
+        world.now.disks[0].read.requests += 100;
+        world.waits(500_000);
+        world.round(1_000, Some(&disk), None, &[]);
+        // It is gone in the round that ends the episode.
+        world.now.apps.clear();
+        world.round(1_000, None, None, &[]);
+        world.now.apps = before;
+    }
+    let (acted, held_out) = (world.only().acted, world.only().held_out);
+    assert_eq!((acted.episodes, held_out.episodes), (1, 1));
+    assert!((acted.storage_s - 0.5).abs() < 1e-9 && (held_out.storage_s - 0.5).abs() < 1e-9, "{acted:?} {held_out:?}");
+}
+
+#[test]
 fn memory_is_tried_by_blocks_of_time_after_a_wash_out() {
     let mut world = World::new("mars", TIMES);
     let hour = |world: &mut World, touches: bool| {
