@@ -17,6 +17,8 @@ pub const RUN: &str = "/run/brisk";
 pub const STATE: &str = "/var/lib/brisk";
 /// Profiles of devices.
 pub const PROFILES: &str = "/var/lib/brisk/profiles";
+/// What `brisk setup` did.
+pub const SETUP: &str = "/var/lib/brisk/setup.json";
 /// The configuration.
 pub const CONFIG: &str = "/etc/brisk/brisk.toml";
 /// Name of the socket, in the run directory.

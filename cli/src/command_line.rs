@@ -206,7 +206,7 @@ fn brisk_lists_the_commands_of_brisk_lab() {
         found.and_then(Command::get_about).map(ToString::to_string)
     };
     for (words, listed) in lab::COMMANDS {
-        assert_eq!(about(words).as_deref(), Some(listed), "{words:?}");
+        assert_eq!(about(words).as_deref(), Some(*listed), "{words:?}");
     }
     let mut more = Vec::new();
     each(&whole, "", &mut |path, command| {

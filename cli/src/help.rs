@@ -11,7 +11,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Is it working", &["trial", "apps", "top", "monitor", "replay"]),
     ("Measure this device", &["study", "profile", "tune"]),
     ("Prove and compare", &["report", "compare", "advise", "submit"]),
-    ("Make it yours", &["config", "front", "idle", "forget", "sync", "swap", "completions", "man"]),
+    ("Make it yours", &["setup", "config", "front", "idle", "forget", "sync", "swap", "completions", "man"]),
     ("Laboratory", &["launch", "latency", "suite", "prove", "lab", "kernel", "predict"]),
 ];
 

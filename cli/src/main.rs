@@ -21,6 +21,7 @@ mod pages;
 mod profile;
 mod replay;
 mod reset;
+mod setup;
 mod status;
 mod study;
 mod swap;
@@ -60,6 +61,8 @@ enum Command {
     Profile(brisk_command::profile::Args),
     /// Measure once the figures that the daemon uses for each device
     Tune(tune::Args),
+    /// Set this machine up: service, swap, measuring; or take that back
+    Setup(setup::Args),
     /// Set up swap on flash; record, show and replay traces of swapping
     Swap(swap::Args),
     /// Show results that brisk wrote: in the terminal, or as a page with charts
@@ -138,6 +141,7 @@ fn run() -> anyhow::Result<ExitCode> {
         Command::Bench(args) => bench::run(&args),
         Command::Study(args) => study::run(&args),
         Command::Profile(args) => profile::run(&args),
+        Command::Setup(args) => setup::run(&args),
         Command::Tune(args) => tune::run(&args),
         Command::Swap(args) => swap::run(&args),
         Command::Report(args) if args.is_of_all_kinds() && lab::program().is_some() => lab::hand_over("report"),

@@ -14,7 +14,7 @@ use anyhow::{Context as _, bail};
 pub const PROGRAM: &str = "brisk-lab";
 
 /// Words of the commands that it runs, and what they do.
-pub const COMMANDS: [(&[&str], &str); 13] = [
+pub const COMMANDS: &[(&[&str], &str)] = &[
     (&["launch"], "Launch an app and measure it from outside: window, settled screen, time by cause"),
     (&["latency"], "Measure how long an app takes to respond to keys, clicks and scrolling"),
     (&["suite"], "Measure real apps on an emulated phone, and what faster storage could gain"),
@@ -46,7 +46,7 @@ pub fn called<S: AsRef<OsStr>>(arguments: &[S]) -> Option<&'static [&'static str
     let is_called = |command: &&'static [&'static str]| {
         words.len() >= command.len() && words.iter().zip(*command).all(|(word, own)| *word == OsStr::new(own))
     };
-    COMMANDS.map(|(words, _)| words).into_iter().find(is_called)
+    COMMANDS.iter().map(|(words, _)| *words).find(is_called)
 }
 
 /// `command` with its commands in the lists of help and completions.

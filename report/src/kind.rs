@@ -362,8 +362,8 @@ impl Serialize for Document {
     }
 }
 
-/// The list of a crate's kinds: the module of each study's result, `Result = "name"`, and what writes it. The results are
-/// exported where the list stands.
+/// The list of a crate's kinds: the module of each study's result, `Result = "name"`, and what writes it. The results
+/// are exported where the list stands.
 #[macro_export]
 macro_rules! kinds {
     ($($(#[doc = $about:literal])+ $($module:ident)::+ { $report:ident = $name:literal })+) => {

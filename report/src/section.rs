@@ -28,7 +28,7 @@ pub struct Section {
     pub question: String,
     /// What came out, in one sentence.
     pub lead: String,
-    /// What supports it: [`POINTS`] sentences at most.
+    /// What supports it: three sentences at most.
     pub points: Vec<String>,
     /// Reasons to doubt it: they stand with the warnings of the document.
     pub cautions: Vec<String>,

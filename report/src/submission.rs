@@ -75,7 +75,7 @@ impl JsonSchema for Taken {
 #[serde(deny_unknown_fields)]
 pub struct Machine {
     /// Maker and model, when the sender gave them, such as `Samsung SM-G900F`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Name")]
     pub model: Option<Name>,
     /// Version of the kernel, the first two numbers.
@@ -114,7 +114,7 @@ pub struct Storage {
     /// What the device calls itself, without its firmware; for an emulated one, the preset.
     pub model: Name,
     /// Revision of the firmware, where the device tells it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Name")]
     pub firmware: Option<Name>,
     /// Its sort.

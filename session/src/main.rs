@@ -34,15 +34,15 @@ use crate::wayland::Wayland;
 use crate::x11::X11;
 
 const AFTER_HELP: &str = "\
-It starts with the session where the desktop reads /etc/xdg/autostart or starts graphical-session.target. Elsewhere put \
-'brisk-session &' into the session's script, such as ~/.config/labwc/autostart.
+It starts with the session where the desktop reads /etc/xdg/autostart or starts graphical-session.target. Elsewhere \
+put 'brisk-session &' into the session's script, such as ~/.config/labwc/autostart.
 
 X11 takes a window manager that sets _NET_ACTIVE_WINDOW, or gamescope; Wayland a compositor with \
-zwlr_foreign_toplevel_manager_v1 (sway, labwc, Wayfire, phoc) or KWin. On GNOME the extension of this package tells instead. \
-A window of wlroots has an app id and no process: all running apps that the id may mean are in the foreground, such as two terminals. \
-None is while no window is active: on an empty screen, in a menu, at the lock screen.
+zwlr_foreign_toplevel_manager_v1 (sway, labwc, Wayfire, phoc) or KWin. On GNOME the extension of this package tells \
+instead. A window of wlroots has an app id and no process: all running apps that the id may mean are in the \
+foreground, such as two terminals. None is while no window is active: on an empty screen, in a menu, at the lock screen.
 
-Exit codes: 0 the display has ended, or this program tells for it already; 2 not possible.";
+Exit codes: 0 the display has ended, or another one tells for it; 2 not possible.";
 
 /// Tells briskd which app is in front: for the engines that keep memory for that app.
 #[derive(Debug, Parser)]

@@ -179,7 +179,9 @@ def _measures(results: list[dict[str, Any]]) -> dict[str, float | None]:
         values.setdefault(name, []).append(float(value))
 
     for result in results:
-        _TAKE[result["kind"]](result, add)
+        # Results of other kinds have no column: they stay in the document.
+        if take := _TAKE.get(result["kind"]):
+            take(result, add)
     bandwidths = [values.get(f"{pattern}_{direction}_bytes_per_s") for pattern, direction in columns.LOADS]
     if all(bandwidths):
         add("total_bytes_per_s", sum(statistics.median(one) for one in bandwidths if one))
@@ -246,15 +248,10 @@ def _prove(result: dict[str, Any], add: Any) -> None:
                 add(f"prove_{name}", gain[name]["median"])
 
 
-def _frontier(_result: dict[str, Any], _add: Any) -> None:
-    """Settings have a column of their own."""
-
-
 _TAKE: Final = {
     "bench": _bench,
     "slowdown": _slowdown,
     "concurrency": _concurrency,
-    "frontier": _frontier,
     "profile": _profile,
     "launch": _launch,
     "prove": _prove,

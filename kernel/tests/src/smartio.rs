@@ -155,7 +155,7 @@ mod raw {
         pub safe fn host_judge(view: &View) -> Verdict;
         /// When a write that waits is judged anew at the latest.
         pub safe fn host_wake_ns(view: &View, verdict: Verdict) -> u64;
-        /// Size of the view in C, to hold [`View`](super::View) against.
+        /// Size of the view in C, to hold [`super::View`] against.
         pub safe fn host_view_bytes() -> u32;
     }
 }

@@ -1,0 +1,384 @@
+//! `brisk setup`: the one command after installation. Looks at the machine, shows a plan, asks once, does it; `--undo`
+//! takes back what it did.
+//!
+//! ```text
+//! Facts::read ─> plan (pure) ─> Step {state, commands, undo} ─> run in order, each kept in the record when it is done
+//! ```
+//!
+//! Each step is done by commands that a person could give, which the plan shows. What takes a package manager is named
+//! and left to the person.
+//!
+//! Properties: `a_machine_where_all_is_done_has_nothing_to_do`; `what_a_bare_machine_lacks_is_planned_in_order`;
+//! `what_takes_a_package_is_left_to_the_person`.
+
+mod facts;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context as _, bail};
+use brisk_api::dirs;
+use brisk_api::init::Init;
+use brisk_command::confirm::agrees;
+use brisk_command::json::{Document, Json};
+use brisk_command::output::replace;
+use brisk_command::terminal::{caution, good, plain, remark};
+use brisk_sense::{Capability, Sense};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::status::Socket;
+use facts::{Facts, Swap};
+
+const AFTER_HELP: &str = "\
+Examples:
+  brisk setup              # as root: the plan, a question, and then all of it
+  brisk setup --check      # the plan alone
+  brisk setup --yes        # for makers: without a question
+  brisk setup --undo       # takes back what it did, and nothing else
+
+It starts the service with the machine, makes a swap area where apps need one (on flash, with compressed memory before \
+it), and has storage measured. What takes a package is named with its command, and so is another program that ends \
+apps. Engines need no choice: each shows on this device whether it gains (brisk trial). Exit codes: 0 done, 1 \
+declined, or with --check something is to be done, 2 not possible: what was done before stays, and --undo takes it \
+back.";
+
+/// Arguments of `brisk setup`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// Show the plan, and do nothing
+    #[arg(long, conflicts_with_all = ["yes", "undo"])]
+    check: bool,
+    /// Agree without being asked
+    #[arg(long)]
+    yes: bool,
+    /// Take back what was done
+    #[arg(long)]
+    undo: bool,
+    /// Where it is kept what was done
+    #[arg(long, value_name = "FILE", default_value = dirs::SETUP, hide = true)]
+    record: PathBuf,
+    #[command(flatten)]
+    json: Json,
+    #[command(flatten)]
+    socket: Socket,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    /// It is so already, or not needed here.
+    Fine,
+    /// This command does it.
+    Todo,
+    /// The person may do it.
+    Yours,
+}
+
+/// A step of the plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Step {
+    name: &'static str,
+    state: State,
+    /// In a sentence: what is, or what will be.
+    says: String,
+    /// For a shell; empty where there is nothing to do.
+    command: String,
+    /// Takes it back.
+    #[serde(skip)]
+    undo: String,
+}
+
+impl Step {
+    fn fine(name: &'static str, says: impl Into<String>) -> Self {
+        Self { name, state: State::Fine, says: says.into(), command: String::new(), undo: String::new() }
+    }
+
+    fn todo(name: &'static str, says: impl Into<String>, command: impl Into<String>, undo: impl Into<String>) -> Self {
+        Self { name, state: State::Todo, says: says.into(), command: command.into(), undo: undo.into() }
+    }
+
+    fn yours(name: &'static str, says: impl Into<String>, command: impl Into<String>) -> Self {
+        Self { name, state: State::Yours, says: says.into(), command: command.into(), undo: String::new() }
+    }
+}
+
+/// A step that was done, and how it is taken back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Done {
+    name: String,
+    undo: String,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    args.json.check(&[])?;
+    if args.undo {
+        return undo(args);
+    }
+    let steps = plan(&Facts::read(&args.socket)?);
+    let todo = steps.iter().filter(|step| step.state == State::Todo).count();
+    if args.check || todo == 0 {
+        show(args, &steps, &[])?;
+        return Ok(ExitCode::from(u8::from(args.check && todo > 0)));
+    }
+    must_be_root("setting this machine up")?;
+    if !args.yes {
+        brisk_program::notice!("{}", plain(&text(&steps, &[])).trim_end());
+        if !agrees(&format!("Do the {todo} steps marked with 'to do'?")).context("nothing was done")? {
+            remark("nothing was done");
+            return Ok(ExitCode::from(1));
+        }
+    }
+    let mut done = read(&args.record)?;
+    for step in steps.iter().filter(|step| step.state == State::Todo) {
+        remark(&format!("{}: {}", step.name, step.command));
+        shell(&step.command).with_context(|| {
+            format!("{}: what was done before stays; 'brisk setup --undo' takes it back", step.name)
+        })?;
+        done.push(Done { name: step.name.to_owned(), undo: step.undo.clone() });
+        keep(&args.record, &done)?;
+    }
+    let names: Vec<&str> = done.iter().map(|done| done.name.as_str()).collect();
+    show(args, &steps, &names)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What there is to do, in this order. Pure.
+fn plan(facts: &Facts) -> Vec<Step> {
+    let init = facts.init;
+    let service = match facts.is_running {
+        true => Step::fine("service", "briskd runs, with the defaults that fit this machine"),
+        // Nothing manages services here.
+        false if init == Init::Other => Step::yours("service", "briskd does not run", init.enable()),
+        false => {
+            Step::todo("service", "briskd starts now, and with the machine", init.enable(), init.disable("briskd"))
+        }
+    };
+    let swap = match &facts.swap {
+        Swap::Made => Step::fine("swap", "brisk made the swap area that is on"),
+        Swap::Proposed(what) => Step::todo("swap", what, "brisk swap setup --yes", "brisk swap undo"),
+        Swap::Not(why) => Step::fine("swap", format!("none is made: {why}")),
+    };
+    let due = facts.due.join("; ");
+    let timer = "brisk-tune.timer";
+    let tuning = match facts.is_timer_on {
+        _ if facts.is_running && facts.due.is_empty() => Step::fine("tuning", "all that engines weigh by is measured"),
+        Some(true) => Step::fine(
+            "tuning",
+            format!("the service measures storage bit by bit, while nothing else uses it{}", after(&due)),
+        ),
+        Some(false) => Step::todo(
+            "tuning",
+            format!("the service measures storage bit by bit, while nothing else uses it{}", after(&due)),
+            format!("systemctl enable --now {timer}"),
+            format!("systemctl disable --now {timer}"),
+        ),
+        None => Step::yours("tuning", format!("storage is to be measured once{}", after(&due)), "brisk tune"),
+    };
+    let session = match (facts.has_session_program, facts.has_desktop) {
+        (true, _) => Step::fine("session", "brisk-session tells which app is in front, from the next login on"),
+        (false, true) => Step::yours(
+            "session",
+            "nothing tells which app is in front, so memory is taken from no interactive app",
+            "apt install brisk-session",
+        ),
+        (false, false) => Step::fine("session", "no desktop is installed; other shells call 'brisk front'"),
+    };
+    let scheduler = match (facts.has_scheduler, facts.has_emmc) {
+        (true, _) => Step::fine("scheduler", "the kernel has brisk's I/O scheduler"),
+        (false, true) => Step::yours(
+            "scheduler",
+            "on eMMC brisk's I/O scheduler keeps reads ahead of writes better than those of the kernel",
+            "apt install brisk-smartio-dkms",
+        ),
+        (false, false) => Step::fine("scheduler", "those of the kernel do for this storage"),
+    };
+    let others = facts.other_killers.iter().map(|name| {
+        let says = format!("{name} ends apps when memory is short, so brisk ends none; one of the two is enough");
+        Step::yours("others", says, init.disable(name))
+    });
+    [service, swap, tuning, session, scheduler].into_iter().chain(others).collect()
+}
+
+fn after(due: &str) -> String {
+    if due.is_empty() { String::new() } else { format!(" ({due})") }
+}
+
+fn text(steps: &[Step], done: &[&str]) -> String {
+    let mut text = String::new();
+    for step in steps {
+        let mark = match step.state {
+            State::Todo if done.contains(&step.name) => good("done"),
+            State::Fine => good("fine"),
+            State::Todo => caution("to do"),
+            State::Yours => caution("yours"),
+        };
+        let _ = writeln!(text, "{:<10} {mark}: {}", step.name, step.says);
+        if !step.command.is_empty() && !done.contains(&step.name) {
+            let _ = writeln!(text, "           {}", step.command);
+        }
+    }
+    text
+}
+
+fn show(args: &Args, steps: &[Step], done: &[&str]) -> anyhow::Result<()> {
+    let document = Document::new("setup", json!({ "steps": steps, "done": done }));
+    args.json.show(&document, || {
+        let next = match done.is_empty() {
+            true => "",
+            false => "\nSee 'brisk status' and 'brisk trial'; 'brisk setup --undo' takes this back.\n",
+        };
+        text(steps, done) + next
+    })
+}
+
+/// Takes back what the record has, the last first; a step that fails stays in it, and the others are taken back.
+fn undo(args: &Args) -> anyhow::Result<ExitCode> {
+    must_be_root("taking back a set-up")?;
+    let (mut left, mut taken) = (Vec::new(), Vec::new());
+    for done in read(&args.record)?.into_iter().rev() {
+        remark(&format!("{}: {}", done.name, done.undo));
+        match shell(&done.undo) {
+            Ok(()) => taken.push(done.name),
+            Err(error) => {
+                brisk_program::warn!("brisk: {}: {error:#}", done.name);
+                left.insert(0, done);
+            }
+        }
+    }
+    keep(&args.record, &left)?;
+    let names: Vec<&str> = left.iter().map(|done| done.name.as_str()).collect();
+    args.json.show(&Document::new("setup_undo", json!({ "taken_back": taken, "left": names })), || {
+        match taken.len() {
+            0 if left.is_empty() => "nothing was set up by 'brisk setup'\n".to_owned(),
+            _ => format!("taken back: {}\n", if taken.is_empty() { "nothing".to_owned() } else { taken.join(", ") }),
+        }
+    })?;
+    if !left.is_empty() {
+        bail!("{} is left: when the cause is gone, 'brisk setup --undo' goes on with it", names.join(", "));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read(record: &Path) -> anyhow::Result<Vec<Done>> {
+    match brisk_program::files::read_text(record, 1 << 16) {
+        Ok(text) => serde_json::from_str(&text)
+            .with_context(|| format!("{} cannot be used: what was set up is not known", record.display())),
+        Err(error) if error.is_missing() => Ok(Vec::new()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn keep(record: &Path, done: &[Done]) -> anyhow::Result<()> {
+    if let Some(dir) = record.parent() {
+        std::fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+    }
+    replace(record, serde_json::to_string_pretty(done).context("cannot write JSON")?.as_bytes())
+}
+
+fn must_be_root(what: &'static str) -> anyhow::Result<()> {
+    Ok(Sense::default().require_rights(what, &[Capability::SysAdmin])?)
+}
+
+/// Runs a command of a step; `brisk` in it is this program.
+fn shell(command: &str) -> anyhow::Result<()> {
+    let own = std::env::current_exe().context("cannot find this program")?;
+    let mut sh = Command::new("sh");
+    match command.strip_prefix("brisk ") {
+        Some(rest) => sh.args(["-c", &format!("exec \"$0\" {rest}")]).arg(own),
+        None => sh.args(["-c", command]),
+    };
+    let status = sh.status().with_context(|| format!("cannot run '{command}'"))?;
+    anyhow::ensure!(status.success(), "'{command}' failed ({status})");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bare() -> Facts {
+        Facts {
+            init: Init::Systemd,
+            is_running: false,
+            swap: Swap::Proposed("/swapfile: a swap area of 1 GiB".to_owned()),
+            is_timer_on: Some(false),
+            due: vec!["mmcblk0: speeds, settings, costs".to_owned()],
+            has_session_program: false,
+            has_desktop: true,
+            has_scheduler: false,
+            has_emmc: true,
+            other_killers: vec!["earlyoom".to_owned()],
+        }
+    }
+
+    fn states(facts: &Facts) -> Vec<(&'static str, State)> {
+        plan(facts).into_iter().map(|step| (step.name, step.state)).collect()
+    }
+
+    #[test]
+    fn what_a_bare_machine_lacks_is_planned_in_order() {
+        let steps = plan(&bare());
+        let todo: Vec<_> = steps.iter().filter(|step| step.state == State::Todo).collect();
+        assert_eq!(
+            todo.iter().map(|step| (step.command.as_str(), step.undo.as_str())).collect::<Vec<_>>(),
+            [
+                ("systemctl enable --now briskd", "systemctl disable --now briskd"),
+                ("brisk swap setup --yes", "brisk swap undo"),
+                ("systemctl enable --now brisk-tune.timer", "systemctl disable --now brisk-tune.timer"),
+            ]
+        );
+        let said = plain(&text(&steps, &["service"]));
+        assert!(said.starts_with("service    done: briskd starts now"), "{said}");
+        assert!(said.contains("(mmcblk0: speeds, settings, costs)"), "{said}");
+    }
+
+    #[test]
+    fn what_takes_a_package_is_left_to_the_person() {
+        let yours: Vec<String> =
+            plan(&bare()).into_iter().filter(|step| step.state == State::Yours).map(|step| step.command).collect();
+        assert_eq!(
+            yours,
+            ["apt install brisk-session", "apt install brisk-smartio-dkms", "systemctl disable --now earlyoom"]
+        );
+        let container = Facts { init: Init::Other, ..bare() };
+        assert_eq!(states(&container)[0], ("service", State::Yours));
+        let elsewhere = Facts { init: Init::OpenRc, is_timer_on: None, has_desktop: false, ..bare() };
+        assert_eq!(states(&elsewhere)[2..4], [("tuning", State::Yours), ("session", State::Fine)]);
+    }
+
+    #[test]
+    fn a_machine_where_all_is_done_has_nothing_to_do() {
+        let done = Facts {
+            is_running: true,
+            swap: Swap::Made,
+            is_timer_on: Some(true),
+            due: Vec::new(),
+            has_session_program: true,
+            has_scheduler: true,
+            other_killers: Vec::new(),
+            ..bare()
+        };
+        assert!(states(&done).iter().all(|(_, state)| *state == State::Fine), "{:?}", states(&done));
+    }
+
+    #[test]
+    fn what_was_done_is_taken_back_the_last_first_and_a_failure_stays() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (record, log) = (dir.path().join("setup.json"), dir.path().join("log"));
+        let done = |name: &str, undo: String| Done { name: name.to_owned(), undo };
+        let says = |word: &str| format!("echo {word} >>{}", log.display());
+        let all = [done("service", says("service")), done("swap", "false".to_owned()), done("tuning", says("tuning"))];
+        keep(&record, &all).expect("kept");
+        assert_eq!(read(&record).expect("kept"), all);
+        let taken: Vec<bool> = all.iter().rev().map(|done| shell(&done.undo).is_ok()).collect();
+        assert_eq!(taken, [true, false, true]);
+        assert_eq!(std::fs::read_to_string(log).expect("written"), "tuning\nservice\n");
+        assert!(read(&dir.path().join("none")).expect("no record").is_empty());
+        std::fs::write(&record, "{").expect("written");
+        assert!(read(&record).expect_err("damaged").to_string().contains("cannot be used"));
+    }
+}
