@@ -92,8 +92,8 @@ pub(super) fn text(trials: &Trials, now_unix_ms: u64) -> String {
     }
     let _ = writeln!(
         text,
-        "ACTING and HELD OUT: episodes, and what waits in each; an engine that rests is tried again after {REST_DAYS} days or \
-         a change of package, kernel or device"
+        "ACTING and HELD OUT: episodes, and what waits in each; an engine that rests is tried again after {REST_DAYS} \
+         days or a change of package, kernel or device"
     );
     text
 }
