@@ -17,10 +17,10 @@
 //!
 //! *Verdicts* are those of [`Evidence`] on the figure of [`Plan::figure`], after each pair. Gain and harm are each
 //! wrongly called with a chance of 0.025 at most in the whole of a trial, from its beginning to its rest: each phase
-//! begins a *stage* with evidence of its own, and stages share that chance. A stage has a bounded number of pairs, which
-//! are all kept, so that nothing falls out of it; the effect at its end is kept ([`stages`]). *Futility* cannot err on
-//! that side: the engine rests when the gain is certainly less than [`GAIN_MIN`], and when after 32, 64 or 128 pairs the
-//! estimate is.
+//! begins a *stage* with evidence of its own, and stages share that chance. A stage has a bounded number of pairs,
+//! which are all kept, so that nothing falls out of it; the effect at its end is kept ([`stages`]). *Futility* cannot
+//! err on that side: the engine rests when the gain is certainly less than [`GAIN_MIN`], and when after 32, 64 or 128
+//! pairs the estimate is.
 //!
 //! Pure. Properties: `of_each_pair_one_is_held_out`; `acting_holds_out_one_of_ten`; `a_void_episode_costs_its_pair`;
 //! `what_rests_is_tried_again_after_a_month_or_a_change`; and by simulation (`simulation.rs`):
