@@ -82,7 +82,7 @@ pub fn rule(rule: Rule) -> &'static str {
         Rule::Protected => "the configuration protects the app (class system)",
         Rule::AppEnds => "the app is ended anyway",
         Rule::SwapOutByAnother => "another engine swaps out in this round",
-        Rule::HeldOut => "held out: left out this time, to compare with the times when the engine acts ('brisk trial')",
+        Rule::HeldOut => "held out, to compare with the times when the engine acts ('brisk trial')",
         Rule::Observing => "the engine only observes so far, and changes nothing ('brisk trial')",
         Rule::Resting => "the engine rests, since it did not pay here ('brisk trial')",
         Rule::SwitchedOff => "the engine is switched off ('brisk trial engine NAME auto' lets evidence decide)",
@@ -116,9 +116,10 @@ pub fn setting(knob: &Knob, outcome: &Outcome, resolved: Option<&Resolved<Settin
 #[must_use]
 pub fn action(state: &ActionState) -> String {
     let ActionState { resolved, outcome } = state;
-    let why = match outcome {
-        Outcome::Dropped | Outcome::HeldOut => format!(" ({})", rule(resolved.rule)),
-        _ => String::new(),
+    let became = match outcome {
+        Outcome::Dropped => format!("{} ({})", self::outcome(outcome), rule(resolved.rule)),
+        Outcome::HeldOut => rule(resolved.rule).to_owned(),
+        _ => self::outcome(outcome),
     };
-    format!("{}: {}{why}; {}: {}", resolved.what, self::outcome(outcome), resolved.engine, resolved.reason)
+    format!("{}: {became}; {}: {}", resolved.what, resolved.engine, resolved.reason)
 }

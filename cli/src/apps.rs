@@ -3,13 +3,14 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use brisk_api::{AppMemory, Apps};
+use brisk_api::{AppMemory, Apps, Trials};
 use brisk_command::json::{Document, Json};
 use brisk_command::terminal::{caution, faint, good, heading};
 use brisk_core::app::EndOrder;
 use brisk_core::units::{format_bytes, three_digits};
 
 use crate::status::Socket;
+use crate::trial;
 
 const AFTER_HELP: &str = "\
 Memory is taken from the first app first: caches, then other memory, and, as the last step, the app is ended. The \
@@ -38,8 +39,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let apps: Apps = args.socket.connect()?.call("GetApps", &[], "apps")?;
-    args.json.show(&Document::new("apps", &apps), || text(&apps, args.all))?;
+    let mut client = args.socket.connect()?;
+    let apps: Apps = client.call("GetApps", &[], "apps")?;
+    let trials: Trials = client.call("GetTrials", &[], "trials")?;
+    let idle = trial::why_idle(&trials, "iram");
+    args.json.show(&Document::new("apps", &apps), || text(&apps, args.all, idle))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -103,13 +107,16 @@ pub(crate) fn explain(apps: &Apps, name: &str) -> Option<String> {
     (!found.is_empty()).then_some(text)
 }
 
-/// All for people. Values in, text out.
-fn text(apps: &Apps, all: bool) -> String {
+/// All for people; `idle` says why nothing of it is applied at present. Values in, text out.
+fn text(apps: &Apps, all: bool, idle: Option<&str>) -> String {
     let mut text = String::new();
     if !apps.active {
         let why = "the memory engine does not run, so nothing is taken and nothing is learned: add \"iram\" to \
                    [engines] order in /etc/brisk/brisk.toml, then 'brisk config reload'. It would do this:";
         let _ = writeln!(text, "{}", caution(why));
+    } else if let Some(idle) = idle {
+        let _ =
+            writeln!(text, "{}", caution(&format!("nothing is taken at present: {idle} ('brisk trial'). Otherwise:")));
     }
     let survey = &apps.survey;
     let state = match survey.short_bytes {
@@ -229,7 +236,7 @@ mod tests {
 
     #[test]
     fn apps_are_shown_in_the_order_in_which_memory_is_taken() {
-        let text = plain(&text(&apps(true), false));
+        let text = plain(&text(&apps(true), false, None));
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "memory: 50 MiB available, 100 MiB wanted: 50 MiB are to be freed");
         assert!(lines[1].starts_with("APP"), "{text}");
@@ -242,8 +249,17 @@ mod tests {
     }
 
     #[test]
+    fn while_nothing_is_applied_it_says_why() {
+        let text = plain(&text(&apps(true), false, Some("the engine only observes so far")));
+        assert!(
+            text.starts_with("nothing is taken at present: the engine only observes so far ('brisk trial')"),
+            "{text}"
+        );
+    }
+
+    #[test]
     fn without_the_engine_it_says_how_to_have_it() {
-        let text = plain(&text(&apps(false), true));
+        let text = plain(&text(&apps(false), true, None));
         assert!(text.starts_with("the memory engine does not run"), "{text}");
         assert!(text.contains("add \"iram\" to [engines] order"), "{text}");
         assert!(text.contains("dbus") && !text.contains("--all"), "{text}");

@@ -130,7 +130,9 @@ fn picture(status: &Status, rates: Option<&Interval>, memory: Option<&Apps>) -> 
     lines.push(String::new());
     let columns = format!("{:<44} {:<16} {:<16} {:<10} {:<13} {}", "SETTING", "VALUE", "BEFORE", "SINCE", "BY", "WHY");
     lines.push(heading(&columns));
-    for setting in &status.settings {
+    // What trials leave out is not in force: `brisk trial` shows it.
+    let settings = status.settings.iter().filter(|setting| setting.outcome != Outcome::HeldOut);
+    for setting in settings.clone() {
         let since = age(status.at_unix_ms.saturating_sub(setting.since_unix_ms));
         let resolved = &setting.resolved;
         // Padded before it is coloured, as colours have no width.
@@ -147,7 +149,7 @@ fn picture(status: &Status, rates: Option<&Interval>, memory: Option<&Apps>) -> 
             resolved.reason
         ));
     }
-    if status.settings.is_empty() {
+    if settings.clone().next().is_none() {
         lines.push("all as before brisk".to_owned());
     }
     lines.extend(status.notes.iter().map(|note| format!("{}: {}", note.engine, note.reason)));

@@ -11,12 +11,13 @@ use jiff::Timestamp;
 
 use crate::status::Socket;
 
-pub(crate) use view::{engine_lines, of_app};
+pub(crate) use view::{engine_lines, of_app, why_idle};
 
 const AFTER_HELP: &str = "\
-Of launches, stretches of load and blocks of time some are held out, drawn in pairs by a coin: the engine decides, and nothing of it is \
-applied. What it gains is the ratio of both, with an interval that holds at any time you look (95 %). An engine that does not pay here \
-rests, and is tried again after a month, or when a package, the kernel or the device changes.
+Of launches, stretches of load and blocks of time some are held out, drawn in pairs by a coin: the engine decides, \
+and nothing of it is applied. What it gains is the ratio of both, with an interval that holds at any time you look \
+(95 %). An engine that does not pay here rests, and is tried again after a month, or when a package, the kernel or the \
+device changes.
 
 Examples:
   brisk trial                      # all engines, and the apps or disks of each

@@ -151,6 +151,12 @@ impl Engines {
         self.members.iter().map(|member| member.name.as_str()).collect()
     }
 
+    /// Whether an engine uses what returns touch, of those for which this does not hold.
+    #[must_use]
+    pub fn uses_returns(&self, rests: impl Fn(&str) -> bool) -> bool {
+        self.uses.returns && self.members.iter().any(|member| member.engine.uses().returns && !rests(&member.name))
+    }
+
     /// How each is tried.
     #[must_use]
     pub fn plans(&self) -> BTreeMap<String, Option<Plan>> {

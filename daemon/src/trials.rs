@@ -1,15 +1,15 @@
 //! The trials of all engines: which requests are left out at this moment, and what episodes tell.
 //!
 //! ```text
-//! Trials::left_out ──> arbiter drops ──> Round::trials (touched, told) + Snapshot ──> Trials::after ──> pairs, phases
+//! left_out ──> arbiter drops ──> Round::trials (touched, told) + Snapshot ──> after ──> pairs, phases
 //! ```
 //!
 //! A trial's arm stands until its episode has ended: what is left out in a round is known before the engines are asked,
 //! and a record holds it, so that a replay needs no trial. Everything here is a function of what was observed.
 //!
 //! - `episode`: one that goes on, from the moment at which it began to its outcome.
-//! - `kept`: what is kept over restarts: trials by engine and subject, at most [`kept::SUBJECTS_MAX`] of each engine, and
-//!   what persons switched.
+//! - `kept`: what is kept over restarts: trials by engine and subject, at most [`kept::SUBJECTS_MAX`] of each engine,
+//!   and what persons switched.
 //!
 //! Properties: `what_is_observed_changes_nothing`; `half_of_the_launches_are_held_out_and_their_waits_compared`;
 //! `an_episode_in_which_nothing_was_requested_does_not_count`; `a_suspend_voids_episodes`;
@@ -135,6 +135,14 @@ impl Trials {
             }
         }
         left_out
+    }
+
+    /// Whether an engine is off, or rests on the machine as a whole: what it would learn may wait.
+    #[must_use]
+    pub fn rests(&self, engine: &str) -> bool {
+        let of_machine =
+            |(subject, trial): (&Subject, &Trial)| *subject == Subject::Machine && trial.phase == Phase::Resting;
+        self.kept.ladder(engine) == Ladder::Off || self.kept.trials(engine).any(of_machine)
     }
 
     /// Takes in a round: episodes begin and end by it. Gives the trials that changed their phase.

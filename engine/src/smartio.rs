@@ -101,7 +101,7 @@ impl Engine for Smartio {
     }
 
     fn trial(config: &Config) -> Option<Plan> {
-        let (span, figure) = (Span::Load { most_s: 30 }, Figure::StorageShare);
+        let (span, figure) = (Span::Load { most_s: 15 }, Figure::StorageShare);
         let plan = Plan { scope: Scope::Disk, span, figure, learn: 1 };
         (config.mode == Mode::Adaptive).then_some(plan)
     }

@@ -1,5 +1,6 @@
 //! How a status looks. Values in, text out.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use brisk_api::{LeftAlone, Status, Why, render};
@@ -49,8 +50,16 @@ pub(super) fn text(status: &Status) -> String {
         class(Tolerance::System),
         or_none(&launching.join(", ")),
     );
-    let _ = writeln!(text, "settings   {}", if status.settings.is_empty() { "all as before brisk" } else { "" });
-    for setting in &status.settings {
+    let (left_out, settings): (Vec<&SettingState>, Vec<&SettingState>) =
+        status.settings.iter().partition(|setting| setting.outcome == Outcome::HeldOut);
+    let _ = writeln!(text, "settings   {}", if settings.is_empty() { "all as before brisk" } else { "" });
+    if !left_out.is_empty() {
+        let count = left_out.len();
+        let engines: BTreeSet<&str> = left_out.iter().map(|setting| setting.resolved.engine.as_str()).collect();
+        let engines = engines.into_iter().collect::<Vec<_>>().join(", ");
+        let _ = writeln!(text, "  {count} more are left out by trials ({engines}): 'brisk explain' shows them");
+    }
+    for setting in settings {
         let since = age(status.at_unix_ms.saturating_sub(setting.since_unix_ms));
         let original = setting.original.as_ref().map_or_else(String::new, |original| format!(", before {original}"));
         let _ = writeln!(
@@ -293,6 +302,17 @@ mod tests {
             "swap       3 MiB written by brisk so far; 512 MiB more may be written now ([mars] wear_mib_per_day)\n";
         assert!(text.contains(of_swap), "{text}");
         assert!(text.contains("memory     earlyoom ends processes: brisk ends no app while it runs\n"), "{text}");
+    }
+
+    #[test]
+    fn settings_that_a_trial_leaves_out_are_counted() {
+        let held_out = SettingState { outcome: Outcome::HeldOut, ..setting() };
+        let status = Status { settings: vec![held_out.clone(), setting()], ..Status::default() };
+        let shown = plain(&text(&status));
+        assert!(shown.contains("  1 more are left out by trials (smartio): 'brisk explain' shows them\n"), "{shown}");
+        assert_eq!(shown.matches("queue/sda/scheduler").count(), 1, "{shown}");
+        let all = plain(&text(&Status { settings: vec![held_out], ..Status::default() }));
+        assert!(all.contains("settings   all as before brisk\n"), "{all}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use brisk_api::{Effect, EngineTrial, Figure, Ladder, Phase, SubjectTrial, Trials};
 use brisk_command::terminal::{bad, caution, good, heading};
-use brisk_core::trial::REST_DAYS;
+use brisk_core::trial::{Arm, REST_DAYS};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
@@ -92,8 +92,8 @@ pub(super) fn text(trials: &Trials, now_unix_ms: u64) -> String {
     }
     let _ = writeln!(
         text,
-        "ACTING and HELD OUT: episodes, and what waits in each; an engine that rests is tried again after {REST_DAYS} days or \
-         a change of package, kernel or device"
+        "ACTING and HELD OUT: episodes, and what waits in each; an engine that rests is tried again after {REST_DAYS} \
+         days or a change of package, kernel or device"
     );
     text
 }
@@ -134,6 +134,18 @@ fn cells(figure: Option<Figure>, of: &SubjectTrial, now_unix_ms: u64) -> [String
         arm(&of.acted),
         arm(&of.held_out),
     ]
+}
+
+/// Why nothing of what an engine requests for the machine is applied at present; `None` where it is, or may be.
+pub(crate) fn why_idle(trials: &Trials, engine: &str) -> Option<&'static str> {
+    let of = trials.engines.iter().find(|of| of.engine == engine)?;
+    match of.phase {
+        _ if of.ladder == Ladder::Off => Some(Arm::Off.words()),
+        _ if !of.tried || !trials.on => None,
+        Phase::Observing if of.ladder == Ladder::Auto => Some(Arm::Observing.words()),
+        Phase::Resting => Some(Arm::Resting.words()),
+        _ => None,
+    }
 }
 
 /// What trials tell of an app, by its id: a line for each engine that is tried on it by itself.
@@ -274,6 +286,17 @@ mod tests {
         );
         assert!(text.ends_with("(0.55 to 0.70; 34 pairs)\n"), "{text}");
         assert_eq!(of_app(&trials, "mpv", NOW_MS), "");
+    }
+
+    #[test]
+    fn an_engine_that_changes_nothing_says_why() {
+        let why = |of: EngineTrial| why_idle(&Trials { on: true, engines: vec![of] }, "prefetch");
+        assert_eq!(why(prefetch()), None);
+        assert_eq!(why(EngineTrial { phase: Phase::Resting, ..prefetch() }), Some(Arm::Resting.words()));
+        assert_eq!(why(EngineTrial { phase: Phase::Observing, ..prefetch() }), Some(Arm::Observing.words()));
+        assert_eq!(why(EngineTrial { tried: false, phase: Phase::Observing, ..prefetch() }), None);
+        assert_eq!(why(EngineTrial { ladder: Ladder::Off, ..prefetch() }), Some(Arm::Off.words()));
+        assert_eq!(why_idle(&Trials::default(), "prefetch"), None);
     }
 
     #[test]

@@ -1,23 +1,24 @@
 //! What pairs of episodes show: a test that may be looked at after each pair, and the interval that is its inversion.
 //!
-//! Of a pair of adjacent episodes one is held out, by a coin. `d` is the logarithm of the ratio of their outcomes, acting
-//! over held out. Where the engine changes nothing, the coin alone gives `d` its sign: given all that came before and
-//! the size of `d`, plus and minus have the same chance, whatever outcomes are like, drift or depend on each other. So
-//! a bet on the sign at even odds gains nothing on average, and the *wealth* of one who bets,
+//! Of a pair of adjacent episodes one is held out, by a coin. `d` is the logarithm of the ratio of their outcomes,
+//! acting over held out. Where the engine changes nothing, the coin alone gives `d` its sign: given all that came
+//! before and the size of `d`, plus and minus have the same chance, whatever outcomes are like, drift or depend on each
+//! other. So a bet on the sign at even odds gains nothing on average, and the *wealth* of one who bets,
 //!
 //! ```text
 //! W = product of 1 + tanh(b * clip(d / s))        b: boldness, s: scale of earlier pairs, clip: at 3 scales
 //! ```
 //!
-//! is a test martingale: with a chance of `alpha` at most it ever reaches `1 / alpha` (Ville 1939). The bet may depend on
-//! the size of `d`, as the sign is what is drawn; the factor is the exact form of exp(bd - b^2 d^2 / 2), the
+//! is a test martingale: with a chance of `alpha` at most it ever reaches `1 / alpha` (Ville 1939). The bet may depend
+//! on the size of `d`, as the sign is what is drawn; the factor is the exact form of exp(bd - b^2 d^2 / 2), the
 //! self-normalised bound for symmetric differences (de la Pena, Ann. Probab. 27, 1999): it is never less, as cosh(x) is
-//! at most exp(x^2 / 2). How bold to be depends on the effect, which is not known: a quarter of the wealth is bet with each boldness of
-//! [`BOLDNESS`] (mixture of Robbins; Howard, Ramdas, McAuliffe and Sekhon, Ann. Statist. 49, 2021; betting:
-//! Waudby-Smith and Ramdas, JRSS B 86, 2024).
+//! at most exp(x^2 / 2). How bold to be depends on the effect, which is not known: a quarter of the wealth is bet with
+//! each boldness of [`BOLDNESS`] (mixture of Robbins; Howard, Ramdas, McAuliffe and Sekhon, Ann. Statist. 49, 2021;
+//! betting: Waudby-Smith and Ramdas, JRSS B 86, 2024).
 //!
-//! *Interval*: that the engine multiplies outcomes by `r` makes `d - ln r` symmetric; the interval has each `r` that the
-//! same test does not reject. As the scale does not depend on `r`, the wealth is monotone in it, and bisection is exact.
+//! *Interval*: that the engine multiplies outcomes by `r` makes `d - ln r` symmetric; the interval has each `r` that
+//! the same test does not reject. As the scale does not depend on `r`, the wealth is monotone in it, and bisection is
+//! exact.
 //!
 //! Properties: `without_effect_each_side_is_seldom_wrong`; `the_interval_covers_the_ratio`;
 //! `wealth_is_monotone_in_the_ratio`; `what_is_kept_has_the_same_sign_as_what_was_seen`.

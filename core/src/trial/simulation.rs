@@ -2,8 +2,8 @@
 //!
 //! Outcomes are drawn as those of real launches are: with a spread of 10, 30 or 50 % (standard deviation of the
 //! logarithm), and, for what has no effect, also with heavy tails, drift, times of day and dependence. The engine
-//! multiplies them by a ratio when it acts. `cargo test -p brisk-core --release -- --ignored --nocapture the_table` prints
-//! the figures of `docs/how/trial.md`.
+//! multiplies them by a ratio when it acts. `cargo test -p brisk-core --release -- --ignored --nocapture the_table`
+//! prints the figures of `docs/how/trial.md`.
 
 use super::*;
 use crate::random::Random;

@@ -33,6 +33,8 @@ fn what_is_wrong_is_told_with_its_line_and_what_was_meant() {
         ("[fixed]\n\"queue/sda/scheduler\" = true\n", "2:25: ", "a text or a whole number"),
         ("[fixed]\n\"queue/sda/scheduler\" = \"\"\n", "2:25: ", "one line"),
         ("[engines]\norder = [\"turbo\"]\n", "2:9: there is no engine 'turbo'", ""),
+        ("[engines]\norder = \"all\"\n", "2:9: write \"auto\", or a list", ""),
+        ("[engines]\norder = [\"mars\", \"mars\"]\n", "2:9: the engine 'mars' is named twice", ""),
         ("[daemon\n", "1:8: ", ""),
     ];
     for (text, begin, rest) in cases {

@@ -41,7 +41,9 @@ impl Daemon {
     /// An app comes to the foreground: its page tables are scanned at once, before it runs, and engines hear of that in
     /// the same round.
     fn begin_return(&mut self, name: &str) {
-        if !self.policy.engines.uses().returns || self.machine.returns.group().is_some_and(|of| of.name == name) {
+        // Two scans of page tables for each return: an engine that rests does without.
+        let is_used = self.policy.engines.uses_returns(|engine| self.policy.trials.rests(engine));
+        if !is_used || self.machine.returns.group().is_some_and(|of| of.name == name) {
             return;
         }
         // Now, as long as the pages of the app before are where it left them.

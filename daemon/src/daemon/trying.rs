@@ -14,7 +14,11 @@ impl Daemon {
     /// released by the next round, as they are not applied any more.
     pub(super) fn take_in_trials(&mut self, changes: &[Change]) {
         for Change { engine, subject, phase, why } in changes {
-            self.publish("trial", &format!("{engine} is {} for {subject}: {}", phase.words(), why.words()));
+            let text = format!("{engine} is {} for {subject}: {}", phase.words(), why.words());
+            self.publish("trial", &text);
+            if !self.options.foreground && !self.options.once {
+                brisk_program::notice!("briskd: {text}");
+            }
             if *phase == Phase::Resting && *subject == Subject::Machine {
                 self.undo_engine(engine);
             }

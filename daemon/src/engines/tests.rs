@@ -77,3 +77,96 @@ fn engines_of_memory_wait_while_it_cannot_be_read_and_miss_no_event() {
     assert_eq!(*memory.lock().expect("one thread"), [(1, false), (3, false), (1, true)]);
     assert_eq!(*storage.lock().expect("one thread"), [(1, false), (1, true), (1, true), (1, true), (1, true)]);
 }
+
+#[test]
+fn apps_end_only_where_a_person_names_the_engine_or_wants_it() {
+    use brisk_core::action::Ends;
+    let ends = |text: &str| {
+        let config = Config::parse(text).expect("a configuration");
+        let engines = Engines::new(&config, &BTreeMap::new()).0;
+        (engines.names().len(), engines.uses().ends.map(|(ends, _)| ends))
+    };
+    assert_eq!(ends(""), (NAMES.len(), Some(Ends::Never)));
+    assert_eq!(ends("[engines]\norder = \"auto\"\n[iram]\nends = \"always\"\n"), (NAMES.len(), Some(Ends::Always)));
+    assert_eq!(ends("[engines]\norder = [\"iram\"]\n"), (1, Some(Ends::Auto)));
+}
+
+/// An engine with these requests, which is tried on each app.
+struct Requests(Vec<Request>);
+
+impl AnyEngine for Requests {
+    fn uses(&self) -> Uses {
+        Uses::default()
+    }
+
+    fn decide(&mut self, _observed: &Observed<'_>) -> Decision<()> {
+        let requests = self.0.clone();
+        Decision { state: (), requests, notes: Vec::new(), next_look_ns: None, needs: Needs::default() }
+    }
+
+    fn trial(&self) -> Option<Plan> {
+        use brisk_core::trial::{Figure, Span};
+        let (span, figure) = (Span::Time { block_s: 100, wash_out_s: 10 }, Figure::StallShare);
+        Some(Plan { scope: Scope::App, span, figure, learn: 1 })
+    }
+
+    fn told(&self) -> Vec<(Subject, Told)> {
+        Vec::new()
+    }
+
+    fn learned(&mut self) -> Option<String> {
+        None
+    }
+
+    fn forget(&mut self, _app: Option<&str>) -> bool {
+        false
+    }
+
+    fn show(&self, _topic: Topic<'_>) -> Option<Shown> {
+        None
+    }
+
+    fn end(&mut self) -> Vec<Once> {
+        Vec::new()
+    }
+}
+
+#[test]
+fn what_is_left_out_is_of_its_subject_and_what_reads_back_may_go_on() {
+    use brisk_core::app::{AppFacts, classify};
+    use brisk_core::arbiter::Rule;
+    use brisk_core::decision::Objective;
+    let once = |once: Once| Request::once(once, Objective::Delay, Reason::rule("test"));
+    let group = |id: &str| format!("app-{id}-1.scope");
+    let apps: Vec<App> = ["a", "b"]
+        .map(|id| classify(&AppFacts { group: group(id), id: id.to_owned(), of_user: true, ..AppFacts::default() }))
+        .into();
+    let requests = vec![
+        once(Once::Freeze { group: group("a") }),
+        once(Once::PageIn { group: group("b"), ranges: Vec::new() }),
+        once(Once::Thaw { group: group("b") }),
+    ];
+    let now = Snapshot::default();
+    let observed = Observed { previous: None, now: &now, events: &[], devices: &[], apps: &apps };
+    let mut engines = Engines::these(vec![("mars".to_owned(), Box::new(Requests(requests)) as Box<dyn AnyEngine>)]);
+    let left_out = |id: Option<&str>, arm, reads_back| LeftOut {
+        engine: "mars".to_owned(),
+        subject: id.map(|id| Subject::App(id.to_owned())),
+        arm,
+        reads_back,
+    };
+    let mut names = |left_out: &[LeftOut]| {
+        let round = engines.decide(&Config::default(), &observed, left_out);
+        let dropped = round.resolution.dropped_actions.iter().map(|one| (one.what.name(), one.rule));
+        // Whatever is applied, it was requested.
+        assert_eq!(round.trials.touched.len(), 2);
+        dropped.collect::<Vec<_>>()
+    };
+    assert_eq!(names(&[]), []);
+    assert_eq!(names(&[left_out(Some("a"), Arm::HeldOut, false)]), [("freeze", Rule::HeldOut)]);
+    assert_eq!(names(&[left_out(Some("b"), Arm::HeldOut, false)]), [("page_in", Rule::HeldOut)]);
+    assert_eq!(names(&[left_out(Some("b"), Arm::HeldOut, true)]), []);
+    let all = [("freeze", Rule::SwitchedOff), ("page_in", Rule::SwitchedOff)];
+    assert_eq!(names(&[left_out(None, Arm::Off, false)]), all, "and the app is thawed");
+    assert_eq!(names(&[LeftOut { engine: "iram".to_owned(), ..left_out(None, Arm::Off, false) }]), []);
+}

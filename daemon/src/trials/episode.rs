@@ -1,7 +1,7 @@
 //! An episode that goes on: the moment at which it began, whether the engine had something to request in it, and its
 //! outcome by the kernel's counters.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use brisk_core::action::Once;
 use brisk_core::app::{App, Tolerance};
@@ -24,6 +24,8 @@ pub(super) struct Episode {
     from: Box<Snapshot>,
     /// Groups whose waits count: that of the launch, or those in front at any time of it.
     groups: BTreeSet<String>,
+    /// These as they were seen last: an app may end before the episode does.
+    last: BTreeMap<String, AppTotals>,
     /// Kernel names of the disks that it is about.
     disks: BTreeSet<String>,
     /// Of a launch, the id of its app.
@@ -43,6 +45,7 @@ impl Episode {
             began_ns: observed.now.at_ns,
             from: Box::new(Snapshot { nets: Vec::new(), ..observed.now.clone() }),
             groups: BTreeSet::new(),
+            last: BTreeMap::new(),
             disks: disks.collect(),
             launch: if let (Span::Launch, Subject::App(id)) = (span, subject) { Some(id.clone()) } else { None },
             touched: false,
@@ -76,7 +79,10 @@ impl Episode {
         {
             self.washed_out = true;
             *self.from = Snapshot { nets: Vec::new(), ..observed.now.clone() };
+            self.last.clear();
         }
+        let of_groups = observed.now.apps.iter().filter(|app| self.groups.contains(&app.name));
+        self.last.extend(of_groups.map(|app| (app.name.clone(), app.clone())));
     }
 
     /// Whether what was done before it still carries over at this time.
@@ -124,7 +130,7 @@ impl Episode {
         let mut sums = Sums { episodes: 1, length_s: length_us / 1e6, ended_apps: self.ended_apps, ..Sums::default() };
         let none = AppTotals::default();
         let mut waits_known = false;
-        for app in now.apps.iter().filter(|app| self.groups.contains(&app.name)) {
+        for app in self.last.values() {
             // A group that came meanwhile counts from its beginning.
             let before = from.apps.iter().find(|before| before.name == app.name).unwrap_or(&none);
             let grown = |now: Option<u64>, before: Option<u64>| now.unwrap_or(0).saturating_sub(before.unwrap_or(0));

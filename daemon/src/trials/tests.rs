@@ -219,6 +219,26 @@ fn a_disk_is_tried_by_stretches_of_load() {
 }
 
 #[test]
+fn waits_of_an_app_that_ends_within_an_episode_count() {
+    let mut world = World::new("smartio", LOADS);
+    let disk = Subject::Disk("KLUBG".to_owned());
+    for _ in 0..3 {
+        let before = world.now.apps.clone();
+        world.round(1_000, Some(&disk), None, &[]);
+        world.now.disks[0].read.requests += 100;
+        world.waits(500_000);
+        world.round(1_000, Some(&disk), None, &[]);
+        // It is gone in the round that ends the episode.
+        world.now.apps.clear();
+        world.round(1_000, None, None, &[]);
+        world.now.apps = before;
+    }
+    let (acted, held_out) = (world.only().acted, world.only().held_out);
+    assert_eq!((acted.episodes, held_out.episodes), (1, 1));
+    assert!((acted.storage_s - 0.5).abs() < 1e-9 && (held_out.storage_s - 0.5).abs() < 1e-9, "{acted:?} {held_out:?}");
+}
+
+#[test]
 fn memory_is_tried_by_blocks_of_time_after_a_wash_out() {
     let mut world = World::new("mars", TIMES);
     let hour = |world: &mut World, touches: bool| {
@@ -247,6 +267,7 @@ fn memory_is_tried_by_blocks_of_time_after_a_wash_out() {
         let first = reads_back.iter().filter(|back| **back).count();
         assert!((4..=6).contains(&first) && reads_back[..first].iter().all(|back| *back), "{reads_back:?}");
     }
+    assert!(!world.trials.rests("mars"));
     hour(&mut world, false);
     assert_eq!(world.only().acted.episodes + world.only().held_out.episodes, 4, "nothing was to be done");
 }
@@ -257,7 +278,7 @@ fn a_person_switches_an_engine_and_it_is_kept() {
     assert!(!world.trials.switch("turbo", Some(Ladder::On), 0));
     assert!(world.trials.switch("prefetch", Some(Ladder::Off), 0));
     let off = LeftOut { engine: "prefetch".to_owned(), subject: None, arm: Arm::Off, reads_back: false };
-    assert_eq!(world.left_out(), std::slice::from_ref(&off));
+    assert_eq!((world.left_out().as_slice(), world.trials.rests("prefetch")), (std::slice::from_ref(&off), true));
     let text = world.trials.text().expect("something is known");
     let mut again = World::with("prefetch", LAUNCHES, Trials::of(Some(&text)).expect("a text"), "6.12");
     assert_eq!(again.left_out(), [off]);

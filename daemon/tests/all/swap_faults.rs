@@ -401,7 +401,10 @@ fn wrong_values_are_refused_and_what_is_frozen_stays_held() {
         ("hot_min_percent = 101", "hot_min_percent = 101: write a number from 0 to 100"),
         ("reserve_min_percent = 50", "reserve_min_percent = 50: write no more than reserve_max_percent = 25"),
         ("window_max_s = 0", "write a number from 1 to 60"),
-        ("flash = { write_mib_per_s = 0 }", "flash.write_mib_per_s = 0: write a number above 0"),
+        (
+            "flash = { random_read_us = 1, read_mib_per_s = 1, write_mib_per_s = 0, parallel_reads = 1 }",
+            "flash = { write_mib_per_s = 0 }",
+        ),
         ("mode = \"fast\"", "unknown variant `fast`, expected `adaptive` or `paper`"),
         ("wear_mib_per_day = -1", "invalid value: integer `-1`, expected u64"),
         ("grace = 1", "unknown field `grace`"),

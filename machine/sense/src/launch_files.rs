@@ -24,6 +24,7 @@ use brisk_core::pages::{AppPages, Identity, MappedFile, MappingPages, PageRange}
 use brisk_formats::{DeviceNumber, is_on_block_device};
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, fstatfs, openat};
 
+use crate::closing::Closing;
 use crate::error::Result;
 use crate::identity::Medium;
 use crate::machine::Sense;
@@ -56,7 +57,7 @@ impl Sense {
         let pages = self.app_pages(pids)?;
         let roots: BTreeMap<u32, String> = pids.iter().filter_map(|&pid| Some((pid, self.root_of(pid)?))).collect();
         let mut stays: BTreeMap<u64, bool> = BTreeMap::new();
-        let mut files = Vec::new();
+        let (mut files, mut closing) = (Vec::new(), Closing::default());
         for ((_, inode), mapped) in by_file(&pages) {
             let root = roots.get(&mapped.pid).map_or("/", String::as_str);
             let path = from_root(&mapped.path, root);
@@ -66,8 +67,9 @@ impl Sense {
             let Some(file) = self.open_mapped(&mapped, path, inode) else { continue };
             let (version, device) = (version_of(&file), fstat(&file).map(|stat| stat.st_dev).unwrap_or(0));
             let is_kept = *stays.entry(device).or_insert_with(|| self.stays(device));
-            let Some(version) = version.filter(|_| is_kept) else { continue };
-            let placed = extents::placed(&file, pages.page_bytes);
+            let placed = version.filter(|_| is_kept).map(|version| (version, extents::placed(&file, pages.page_bytes)));
+            closing.close(file);
+            let Some((version, placed)) = placed else { continue };
             let file = MappedFile { device, inode, path: path.to_owned() };
             files.push(UsedFile { file, version, used: joined(mapped.used), opened: false, placed });
         }
@@ -78,7 +80,7 @@ impl Sense {
             if is_private(path) {
                 continue;
             }
-            let Some(one) = self.opened_file(name, path, pids, pages.page_bytes) else { continue };
+            let Some(one) = self.opened_file(name, path, pids, pages.page_bytes, &mut closing) else { continue };
             let device = one.file.device;
             if !known.contains(&(device, one.file.inode)) && *stays.entry(device).or_insert_with(|| self.stays(device))
             {
@@ -91,15 +93,19 @@ impl Sense {
     }
 
     /// What is in memory of a file that was opened; `None` for one that is not small, or of which nothing is.
-    fn opened_file(&self, name: &str, from_root: &str, pids: &[u32], page_bytes: u64) -> Option<UsedFile> {
+    fn opened_file(
+        &self,
+        name: &str,
+        from_root: &str,
+        pids: &[u32],
+        page_bytes: u64,
+        closing: &mut Closing,
+    ) -> Option<UsedFile> {
         let of_process = |pid: &u32| open(&self.path(format!("/proc/{pid}/root{from_root}")), None);
         let file = open(&self.path(name), None).or_else(|| pids.iter().find_map(of_process))?;
-        let stat = fstat(&file).ok()?;
-        let version = version_of(&file).filter(|version| version.size_bytes <= OPENED_BYTES_MAX)?;
-        let used = resident::ranges(&file, version.size_bytes, page_bytes)?;
-        let of = MappedFile { device: stat.st_dev, inode: stat.st_ino, path: from_root.to_owned() };
-        let placed = extents::placed(&file, page_bytes);
-        (!used.is_empty()).then_some(UsedFile { file: of, version, used, opened: true, placed })
+        let used = used_of_opened(&file, from_root, page_bytes);
+        closing.close(file);
+        used
     }
 
     /// The root directory of a process, as this process sees it.
@@ -125,6 +131,16 @@ impl Sense {
             is_removable.as_deref() != Some("1") && self.medium(disk).is_ok_and(Medium::is_like_flash)
         })
     }
+}
+
+/// What is in memory of an opened file; `None` for one that is not small, or of which nothing is.
+fn used_of_opened(file: &File, from_root: &str, page_bytes: u64) -> Option<UsedFile> {
+    let stat = fstat(file).ok()?;
+    let version = version_of(file).filter(|version| version.size_bytes <= OPENED_BYTES_MAX)?;
+    let used = resident::ranges(file, version.size_bytes, page_bytes)?;
+    let of = MappedFile { device: stat.st_dev, inode: stat.st_ino, path: from_root.to_owned() };
+    let placed = extents::placed(file, page_bytes);
+    (!used.is_empty()).then_some(UsedFile { file: of, version, used, opened: true, placed })
 }
 
 /// The file at a path, if it is a regular one on a local block device, of that inode where one is given.

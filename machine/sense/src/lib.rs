@@ -11,6 +11,7 @@ mod app_pages;
 mod block;
 mod cgroup_meter;
 mod cgroups;
+mod closing;
 mod dalvik;
 mod error;
 mod extents;

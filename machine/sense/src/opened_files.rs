@@ -11,6 +11,7 @@ use nix::errno::Errno;
 use nix::sys::fanotify::{EventFFlags, Fanotify, FanotifyEvent, InitFlags, MarkFlags, MaskFlags};
 use rustix::fs::{FileType, fstat};
 
+use crate::closing::{by_another_thread, was_written_lately};
 use crate::error::{Error, Result};
 use crate::machine::Sense;
 use crate::resident;
@@ -74,6 +75,10 @@ impl OpenedFiles {
                 Err(errno) => return Err(failed("the list of fanotify", errno)),
             };
             found.extend(events.iter().filter_map(opened));
+            // Each event has a descriptor, of whichever process.
+            if events.iter().filter_map(FanotifyEvent::fd).any(was_written_lately) {
+                by_another_thread(events);
+            }
         }
     }
 }
