@@ -20,6 +20,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use crate::study::{
     candidates, heap_study, kernel, latency, launch, memory_study, predict, profile, prove, suite, swap,
 };
+use crate::virtual_phone::command as virtual_phone;
 
 /// The laboratory of brisk: launches, latency, emulated devices and phones, suites, proof, kernel lab
 #[derive(Debug, Parser)]
@@ -48,6 +49,8 @@ enum Command {
     Prove(prove::arguments::Args),
     /// Make, list, change and remove emulated flash devices and phones
     Lab(device::arguments::Args),
+    /// Measure a whole emulated phone in virtual time: real apps, with brisk and without; figures repeat anywhere
+    Phone(virtual_phone::arguments::Args),
     /// Compare I/O schedulers on emulated flash in virtual time: figures repeat anywhere
     Kernel(kernel::arguments::Args),
     /// Tell the daemon which app has the active window of a display
@@ -101,6 +104,7 @@ fn run() -> anyhow::Result<ExitCode> {
         Command::Predict(args) => predict::run(&args),
         Command::Prove(args) => prove::run(&args),
         Command::Lab(args) => device::run(&args),
+        Command::Phone(args) => virtual_phone::run(&args),
         Command::Kernel(args) => kernel::run(&args),
         Command::FrontWatch(args) => front_watch::run(&args),
         Command::Swap(args) => swap::run(&args),
