@@ -6,7 +6,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 BRISK := $(TARGET)/release/brisk
 DIST := $(TARGET)/dist
 
-PROGRAMS ?= brisk brisk-lab
+PROGRAMS ?= brisk brisk-lab brisk-session
 # Of packages: that of this machine, or arm64, which is cross-compiled.
 ARCH ?= $(shell dpkg --print-architecture 2>/dev/null)
 ifeq ($(ARCH),arm64)
@@ -80,7 +80,7 @@ kernel-bench: ## I/O schedulers on emulated flash in a virtual machine, held aga
 
 dist: small ## small binaries, man pages and shell completions in target/dist (ARCH=arm64)
 	mkdir -p $(DIST)/bin $(DIST)/share/man/man1 $(DIST)/share/man/man8 $(DIST)/share/completions
-	cp $(SMALL)/brisk $(SMALL)/brisk-lab $(DIST)/bin/
+	cp $(PROGRAMS:%=$(SMALL)/%) $(DIST)/bin/
 	ln -sf brisk $(DIST)/bin/briskd
 	$(EMULATOR) $(DIST)/bin/brisk man $(DIST)/share/man/man1
 	$(EMULATOR) $(DIST)/bin/brisk-lab man $(DIST)/share/man/man1
@@ -89,7 +89,7 @@ dist: small ## small binaries, man pages and shell completions in target/dist (A
 		$(EMULATOR) $(DIST)/bin/brisk completions $$shell >$(DIST)/share/completions/brisk.$$shell || exit; \
 	done
 
-deb: small ## Debian packages in target/dist: command and daemon; laboratory; the I/O scheduler for DKMS (ARCH=arm64)
+deb: small ## Debian packages in target/dist: command and daemon; who is in front; laboratory; the I/O scheduler for DKMS (ARCH=arm64)
 	@scripts/setup deb
 	DEB_HOST_ARCH=$(ARCH) packaging/deb $(TARGET)
 	packaging/dkms-deb $(TARGET)

@@ -21,6 +21,8 @@ pub const PROFILES: &str = "/var/lib/brisk/profiles";
 pub const CONFIG: &str = "/etc/brisk/brisk.toml";
 /// Name of the socket, in the run directory.
 pub const SOCKET: &str = "briskd.varlink";
+/// The socket of sessions in it: users of active sessions tell there which app is in front.
+pub const SESSION_SOCKET: &str = "session.varlink";
 /// Name of the journal, in the run directory.
 pub const JOURNAL: &str = "briskd";
 /// Folder of what was learned.

@@ -26,14 +26,16 @@ mod status;
 mod surveys;
 #[cfg(test)]
 mod tests;
+mod trial;
 
 pub use client::{Client, ClientError};
-pub use dirs::{SOCKET, run_dir};
+pub use dirs::{SESSION_SOCKET, SOCKET, run_dir};
 pub use message::{CALL_BYTES_MAX, Call, DESCRIPTION, INTERFACE, Reply, SERVICE, SERVICE_DESCRIPTION, reply_with};
 pub use method::{Fault, Method, Target, understand};
 pub use resting::Resting;
 pub use status::{
-    Cost, Counts, Device, Estimate, Happening, LeftAlone, MemoryProgram, Prefetched, Record, Saved, Status, SwapWrites,
-    Why,
+    Cost, Counts, Device, Estimate, Happening, LeftAlone, MemoryProgram, PARTS, Prefetched, Record, Saved, Status,
+    SwapWrites, Why,
 };
 pub use surveys::{AppLaunches, AppMemory, AppPages, Apps, Launches, MemorySurvey, Pages, PagesSurvey};
+pub use trial::{Effect, EngineTrial, Figure, Ladder, Phase, SubjectTrial, Sums, Trials};

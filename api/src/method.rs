@@ -1,5 +1,6 @@
 //! The methods of the interface, and its errors: calls as methods, and what is refused as replies.
 
+use brisk_core::trial::Ladder;
 use serde_json::{Map, Value, json};
 
 use crate::message::{Call, DESCRIPTION, INTERFACE, Reply, SERVICE, SERVICE_DESCRIPTION, reply_with};
@@ -31,6 +32,10 @@ pub enum Method {
     GetPages(Option<String>),
     /// What the engine for launch prefetch knows of an app, by id, or of all.
     GetLaunches(Option<String>),
+    /// The trials of engines.
+    GetTrials,
+    /// To switch an engine on or off, or to have its evidence decide (`None`).
+    SetTrial(String, Option<Ladder>),
     /// To forget what was learned of an app, or all.
     Forget(Option<String>),
 }
@@ -44,6 +49,14 @@ pub enum Target {
     Pid(u32),
     /// By its id.
     Id(String),
+}
+
+impl Method {
+    /// Whether it is what a session tells: who is in front, what is launched, whether its user is idle.
+    #[must_use]
+    pub fn is_told_by_sessions(&self) -> bool {
+        matches!(self, Self::SetFront(_) | Self::LaunchBegins(_) | Self::LaunchEnds(_) | Self::SetIdle(_))
+    }
 }
 
 impl std::fmt::Display for Target {
@@ -68,6 +81,8 @@ pub enum Fault {
     NoSuchSetting(String),
     /// No such app runs.
     NoSuchApp(String),
+    /// No such engine runs.
+    NoSuchEngine(String),
     /// What was learned could not be removed from a file.
     CannotForget(String),
     /// The machine could not be read.
@@ -78,7 +93,7 @@ impl Method {
     /// Whether it changes anything, which takes root.
     #[must_use]
     pub fn changes(&self) -> bool {
-        matches!(self, Self::Reload(_) | Self::Reset | Self::Forget(_))
+        matches!(self, Self::Reload(_) | Self::Reset | Self::Forget(_) | Self::SetTrial(..))
     }
 }
 
@@ -89,6 +104,7 @@ impl From<Fault> for Reply {
             Fault::BadConfig(why) => ("BadConfig", "why", why),
             Fault::CannotRestore(why) => ("CannotRestore", "why", why),
             Fault::NoSuchSetting(knob) => ("NoSuchSetting", "knob", knob),
+            Fault::NoSuchEngine(engine) => ("NoSuchEngine", "engine", engine),
             Fault::NoSuchApp(app) => ("NoSuchApp", "app", app),
             Fault::CannotForget(why) => ("CannotForget", "why", why),
             Fault::CannotSense(why) => ("CannotSense", "why", why),
@@ -120,6 +136,7 @@ pub fn understand(call: &Call) -> Result<Method, Reply> {
         (INTERFACE, "LaunchBegins" | "LaunchEnds") => &["id", "pid"],
         (INTERFACE, "SetIdle") => &["idle"],
         (INTERFACE, "Reload") => &["retry"],
+        (INTERFACE, "SetTrial") => &["engine", "to"],
         (INTERFACE, "GetPages" | "GetLaunches" | "Forget") => &["app"],
         _ => &[],
     };
@@ -152,9 +169,10 @@ pub fn understand(call: &Call) -> Result<Method, Reply> {
     let ask = match (interface, method) {
         (SERVICE, "GetInfo" | "GetInterfaceDescription")
         | (INTERFACE, "GetStatus" | "Explain" | "Monitor" | "Reload" | "Reset" | "GetApps" | "GetPages" | "Forget")
-        | (INTERFACE, "SetFront" | "LaunchBegins" | "LaunchEnds" | "SetIdle" | "GetLaunches")
-            if unknown.is_some() =>
-        {
+        | (
+            INTERFACE,
+            "SetFront" | "LaunchBegins" | "LaunchEnds" | "SetIdle" | "GetLaunches" | "GetTrials" | "SetTrial",
+        ) if unknown.is_some() => {
             return Err(of_service("InvalidParameter", "parameter", unknown.map_or("", String::as_str)));
         }
         (SERVICE, "GetInfo") => return Err(info()),
@@ -189,6 +207,17 @@ pub fn understand(call: &Call) -> Result<Method, Reply> {
         (INTERFACE, "GetApps") => Method::GetApps,
         (INTERFACE, "GetPages") => Method::GetPages(text("app")?),
         (INTERFACE, "GetLaunches") => Method::GetLaunches(text("app")?),
+        (INTERFACE, "GetTrials") => Method::GetTrials,
+        (INTERFACE, "SetTrial") => {
+            let invalid = |key| of_service("InvalidParameter", "parameter", key);
+            let ladder = match text("to")?.as_deref() {
+                Some("on") => Some(Ladder::On),
+                Some("off") => Some(Ladder::Off),
+                Some("auto") => None,
+                _ => return Err(invalid("to")),
+            };
+            Method::SetTrial(text("engine")?.ok_or_else(|| invalid("engine"))?, ladder)
+        }
         (INTERFACE, "Forget") => Method::Forget(text("app")?),
         _ => return Err(of_service("MethodNotFound", "method", &call.method)),
     };
@@ -243,6 +272,11 @@ mod tests {
         let forget = ask("org.brisk.Daemon.Forget", json!({"app": "mpv"}));
         assert!(forget == Method::Forget(Some("mpv".to_owned())) && forget.changes());
         assert_eq!(ask("org.brisk.Daemon.Forget", json!({})), Method::Forget(None));
+        let set = ask("org.brisk.Daemon.SetTrial", json!({"engine": "mars", "to": "off"}));
+        assert!(set == Method::SetTrial("mars".to_owned(), Some(Ladder::Off)) && set.changes());
+        let auto = ask("org.brisk.Daemon.SetTrial", json!({"engine": "mars", "to": "auto"}));
+        assert_eq!(auto, Method::SetTrial("mars".to_owned(), None));
+        assert!(!ask("org.brisk.Daemon.GetTrials", json!({})).changes());
         assert!(!ask("org.brisk.Daemon.GetApps", json!({})).changes());
         let launches = ask("org.brisk.Daemon.GetLaunches", json!({"app": "mpv"}));
         assert!(launches == Method::GetLaunches(Some("mpv".to_owned())) && !launches.changes());
@@ -281,6 +315,9 @@ mod tests {
             ("org.brisk.Daemon.LaunchBegins", json!({}), "InvalidParameter"),
             ("org.brisk.Daemon.LaunchEnds", json!({"id": 7}), "InvalidParameter"),
             ("org.brisk.Daemon.SetIdle", json!({"idle": "yes"}), "InvalidParameter"),
+            ("org.brisk.Daemon.SetTrial", json!({"engine": "mars"}), "InvalidParameter"),
+            ("org.brisk.Daemon.SetTrial", json!({"engine": "mars", "to": "maybe"}), "InvalidParameter"),
+            ("org.brisk.Daemon.SetTrial", json!({"to": "on"}), "InvalidParameter"),
             ("org.brisk.Daemon.Reload", json!({"retry": "yes"}), "InvalidParameter"),
             ("org.varlink.service.GetInterfaceDescription", json!({}), "InvalidParameter"),
             ("org.varlink.service.GetInterfaceDescription", json!({"interface": "a.b"}), "InterfaceNotFound"),
@@ -297,6 +334,7 @@ mod tests {
             Fault::CannotRestore("a".into()),
             Fault::NoSuchSetting("a".into()),
             Fault::NoSuchApp("a".into()),
+            Fault::NoSuchEngine("a".into()),
             Fault::CannotForget("a".into()),
             Fault::CannotSense("a".into()),
         ] {

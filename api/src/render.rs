@@ -64,6 +64,7 @@ pub fn outcome(outcome: &Outcome) -> String {
         Outcome::Refused { why } => format!("refused: {why}"),
         Outcome::Paused => "paused: as before brisk until 'brisk config reload'".to_owned(),
         Outcome::Dropped => "dropped by the arbiter".to_owned(),
+        Outcome::HeldOut => "left out by the engine's trial".to_owned(),
     }
 }
 
@@ -81,6 +82,10 @@ pub fn rule(rule: Rule) -> &'static str {
         Rule::Protected => "the configuration protects the app (class system)",
         Rule::AppEnds => "the app is ended anyway",
         Rule::SwapOutByAnother => "another engine swaps out in this round",
+        Rule::HeldOut => "held out: left out this time, to compare with the times when the engine acts ('brisk trial')",
+        Rule::Observing => "the engine only observes so far, and changes nothing ('brisk trial')",
+        Rule::Resting => "the engine rests, since it did not pay here ('brisk trial')",
+        Rule::SwitchedOff => "the engine is switched off ('brisk trial engine NAME auto' lets evidence decide)",
         Rule::Unknown => "decided by a rule of another version of brisk",
     }
 }
@@ -112,7 +117,7 @@ pub fn setting(knob: &Knob, outcome: &Outcome, resolved: Option<&Resolved<Settin
 pub fn action(state: &ActionState) -> String {
     let ActionState { resolved, outcome } = state;
     let why = match outcome {
-        Outcome::Dropped => format!(" ({})", rule(resolved.rule)),
+        Outcome::Dropped | Outcome::HeldOut => format!(" ({})", rule(resolved.rule)),
         _ => String::new(),
     };
     format!("{}: {}{why}; {}: {}", resolved.what, self::outcome(outcome), resolved.engine, resolved.reason)

@@ -8,6 +8,7 @@ pub use brisk_core::survey::{Prefetched, SwapWrites};
 use serde::{Deserialize, Serialize};
 
 use crate::resting::Resting;
+use crate::trial::Trials;
 
 /// A managed device.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,11 +19,22 @@ pub struct Device {
     pub model: String,
     /// Sort of device.
     pub kind: String,
+    /// What of [`PARTS`] was measured of it.
+    pub measured: Vec<String>,
 }
 
-impl From<&device::Device> for Device {
-    fn from(device: &device::Device) -> Self {
-        Self { name: device.name.clone(), model: device.model.clone(), kind: device.kind.clone() }
+/// What `brisk tune` measures of a device.
+pub const PARTS: [&str; 3] = ["speeds", "settings", "costs"];
+
+impl Device {
+    #[must_use]
+    pub fn new(device: &device::Device, measured: Vec<String>) -> Self {
+        Self { name: device.name.clone(), model: device.model.clone(), kind: device.kind.clone(), measured }
+    }
+
+    /// What of it is to be measured still.
+    pub fn due(&self) -> impl Iterator<Item = &'static str> {
+        PARTS.into_iter().filter(|part| !self.measured.iter().any(|measured| measured == part))
     }
 }
 
@@ -194,6 +206,9 @@ pub struct Status {
     pub config_path: String,
     /// Engines that run, in order.
     pub engines: Vec<String>,
+    /// Their trials, without subjects.
+    #[serde(default)]
+    pub trials: Trials,
     /// Managed devices.
     pub devices: Vec<Device>,
     /// The other disks, each with the reason.

@@ -66,6 +66,7 @@ fn outcomes() -> Vec<Outcome> {
         Outcome::Refused { why: text() },
         Outcome::Paused,
         Outcome::Dropped,
+        Outcome::HeldOut,
     ]
 }
 
@@ -130,7 +131,7 @@ fn the_description_names_what_is_sent() {
         lost: Some(0.5),
         frozen: false,
     };
-    let types: [(&str, BTreeSet<String>); 29] = [
+    let types: [(&str, BTreeSet<String>); 34] = [
         ("Status", keys(&Status::default())),
         // No setting is read ahead, or ended early.
         ("Setting", {
@@ -165,6 +166,11 @@ fn the_description_names_what_is_sent() {
         ("Prefetched", keys(&Prefetched::default())),
         ("Launches", keys(&Launches::default())),
         ("AppLaunches", keys(&AppLaunches::default())),
+        ("Trials", keys(&Trials::default())),
+        ("EngineTrial", keys(&EngineTrial::default())),
+        ("SubjectTrial", keys(&SubjectTrial::default())),
+        ("Effect", keys(&Effect::default())),
+        ("Sums", keys(&Sums::default())),
         ("PagesOfApp", keys(&brisk_core::survey::PrivatePages::default())),
     ];
     for (name, keys) in types {
@@ -176,9 +182,34 @@ fn the_description_names_what_is_sent() {
     assert_eq!(names(&idl, "Step"), steps.into());
     let outcome = |outcome: Outcome| word(&serde_json::to_value(outcome).expect("JSON")["outcome"]);
     assert_eq!(names(&idl, "Outcome"), outcomes().into_iter().map(outcome).collect());
-    for rule in [Rule::FixedChoice, Rule::TunableWithoutScheduler, Rule::AppEnds, Rule::SwapOutByAnother, Rule::Unknown]
-    {
+    for rule in [
+        Rule::FixedChoice,
+        Rule::TunableWithoutScheduler,
+        Rule::AppEnds,
+        Rule::SwapOutByAnother,
+        Rule::HeldOut,
+        Rule::Observing,
+        Rule::Resting,
+        Rule::SwitchedOff,
+        Rule::Unknown,
+    ] {
         assert!(names(&idl, "Rule").contains(&word(&rule)), "{rule:?}");
+    }
+    for (name, words) in [
+        ("Phase", [Phase::Observing, Phase::OnTrial, Phase::Acting, Phase::Resting].map(|of| word(&of)).to_vec()),
+        ("Ladder", [Ladder::Auto, Ladder::Named, Ladder::On, Ladder::Off].map(|of| word(&of)).to_vec()),
+        ("Figure", {
+            let all = [Figure::StorageWait, Figure::StorageShare, Figure::StallShare, Figure::BusyTime];
+            all.map(|of| word(&of)).to_vec()
+        }),
+        ("PhaseReason", {
+            use brisk_core::trial::Why;
+            let of_evidence = [Why::Gains, Why::Harms, Why::GainsTooLittle, Why::NotShown, Why::NotShownAgain];
+            let others = [Why::New, Why::Learned, Why::Rested, Why::Changed, Why::Named, Why::Person];
+            of_evidence.iter().chain(&others).map(word).collect()
+        }),
+    ] {
+        assert_eq!(names(&idl, name), words.into_iter().collect(), "{name}");
     }
     let methods: Vec<&str> = idl.method_keys.clone();
     assert_eq!(
@@ -196,6 +227,8 @@ fn the_description_names_what_is_sent() {
             "GetApps",
             "GetPages",
             "GetLaunches",
+            "GetTrials",
+            "SetTrial",
             "Forget"
         ]
     );

@@ -1,5 +1,6 @@
 //! `brisk advise`: cures of slow storage for a device and an app, ranked by what measurements know of them.
 
+mod cures;
 mod rank;
 
 use std::fmt::Write as _;
@@ -8,20 +9,24 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use brisk_api::init::Init;
+use brisk_bench::results::{FootprintReport, SlowdownReport};
+use brisk_command::documents::KINDS;
 use brisk_command::json::{Document as Shown, Json};
 use brisk_core::units::three_digits;
-use brisk_report::results::Document;
+use brisk_report::ReadError;
 use brisk_sync::advice::Advice;
 use serde_json::{Value, json};
 
+use cures::Cures;
 use rank::{Basis, Broken, Cure, Evidence, broken, rank};
 
 const DOCUMENT_BYTES_MAX: u64 = 64 << 20;
 
 const AFTER_HELP: &str = "\
-Documents are results of 'brisk suite cures' (gains, and with --cuts what power cuts leave), 'brisk study footprint' and 'brisk study slowdown' \
-of the device, and 'brisk sync advise --json' of the app; others are left out with a remark. A gain is measured, a bound (the time in syncs that \
-goes) or modelled (a factor of the device that the cure can at most take away). What one command applies and undoes is shown with both.
+Documents are results of 'brisk suite cures' (gains, and with --cuts what power cuts leave), 'brisk study footprint' \
+and 'brisk study slowdown' of the device, and 'brisk sync advise --json' of the app; others are left out with a \
+remark. A gain is measured, a bound (the time in syncs that goes) or modelled (a factor of the device that the cure \
+can at most take away). What one command applies and undoes is shown with both.
 
 Example:
   brisk study footprint --json=footprint.json /home
@@ -54,7 +59,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     if used == 0 {
         bail!(
-            "no document says anything about cures: give results of suite cures, study footprint, study slowdown or sync advise --json"
+            "no document says anything about cures: give results of suite cures, study footprint, study slowdown or \
+             sync advise --json"
         );
     }
     let cures = rank(&known, args.app.as_deref());
@@ -67,37 +73,57 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 /// Adds what a file says; returns how many of its documents say something.
 fn add(known: &mut Evidence, file: &Path) -> anyhow::Result<usize> {
     let text = brisk_program::files::read(file, DOCUMENT_BYTES_MAX)?;
-    let advice = serde_json::from_slice::<Value>(&text).ok().filter(|value| value["kind"] == "sync_advice");
-    if let Some(advice) = advice {
-        let waits: Vec<Advice> = serde_json::from_value(advice["files"].clone())
-            .with_context(|| format!("{} is no advice of brisk sync advise", file.display()))?;
-        known.waits.extend(waits);
-        return Ok(1);
-    }
-    let documents = brisk_report::parse(&text).with_context(|| format!("cannot read {}", file.display()))?;
+    let failed = || format!("cannot read {}", file.display());
     let mut used = 0;
-    for document in documents {
-        used += 1;
-        match document {
-            Document::Cures(cures) => {
-                known.rows.extend(cures.rows);
-                known.crashes.extend(cures.crashes);
-            }
-            Document::Footprint(footprint) => known.drops.extend(footprint.drops),
-            Document::Slowdown(slowdown) => {
-                let found = slowdown.rows.iter().map(|row| row.read_slowdown.median);
-                known.read_slowdown = found.chain(known.read_slowdown).filter(|x| x.is_finite()).max_by(f64::total_cmp);
-            }
-            _ => {
-                used -= 1;
-                brisk_command::terminal::remark(&format!(
-                    "{}: a document without anything about cures is left out",
-                    file.display()
-                ));
+    for value in serde_json::Deserializer::from_slice(&text).into_iter::<Value>() {
+        let documents = match value.with_context(failed)? {
+            Value::Array(list) => list,
+            one => vec![one],
+        };
+        for document in documents {
+            let is_used = add_one(known, document).with_context(failed)?;
+            used += usize::from(is_used);
+            if !is_used {
+                let left_out = "a document without anything about cures is left out";
+                brisk_command::terminal::remark(&format!("{}: {left_out}", file.display()));
             }
         }
     }
     Ok(used)
+}
+
+/// Adds what a document says; returns whether it says something.
+fn add_one(known: &mut Evidence, document: Value) -> anyhow::Result<bool> {
+    match document["kind"].as_str() {
+        Some("sync_advice") => {
+            let waits = serde_json::from_value::<Vec<Advice>>(document["files"].clone());
+            known.waits.extend(waits.context("it is no advice of brisk sync advise")?);
+            return Ok(true);
+        }
+        Some("cures") => {
+            let cures: Cures = serde_json::from_value(document).context("it is no result of brisk suite cures")?;
+            known.rows.extend(cures.rows);
+            known.crashes.extend(cures.crashes);
+            return Ok(true);
+        }
+        _ => {}
+    }
+    let read = match brisk_report::parse(KINDS, document.to_string().as_bytes()) {
+        // Other results of the laboratory.
+        Err(ReadError::UnknownKind { .. }) => return Ok(false),
+        read => read?,
+    };
+    for document in &read {
+        if let Some(footprint) = document.get::<FootprintReport>() {
+            known.drops.extend(footprint.drops.iter().cloned());
+        } else if let Some(slowdown) = document.get::<SlowdownReport>() {
+            let found = slowdown.rows.iter().map(|row| row.read_slowdown.median);
+            known.read_slowdown = found.chain(known.read_slowdown).filter(|x| x.is_finite()).max_by(f64::total_cmp);
+        } else {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn text(cures: &[Cure], broken: &[Broken]) -> String {
@@ -140,7 +166,8 @@ mod tests {
     #[test]
     fn the_advice_of_an_app_is_read_as_brisk_sync_writes_it() {
         let dir = tempfile::tempdir().expect("a directory");
-        let one = "{\"path\":\"/c/x\",\"syncs\":2,\"waited_us\":9000,\"class\":\"cache\",\"reason\":\"r\",\"gain_us_max\":9000,\"risk\":\"the file\"}";
+        let one = "{\"path\":\"/c/x\",\"syncs\":2,\"waited_us\":9000,\"class\":\"cache\",\"reason\":\"r\",\
+                   \"gain_us_max\":9000,\"risk\":\"the file\"}";
         let mut known = Evidence::default();
         let advice = format!("{{\"kind\":\"sync_advice\",\"schema_version\":1,\"success\":true,\"files\":[{one}]}}");
         assert_eq!(add(&mut known, &file(dir.path(), &advice)).expect("read"), 1);
@@ -148,7 +175,8 @@ mod tests {
         assert!(shown.starts_with("1. selective sync: all of it: 9.0 ms in syncs"), "{shown}");
         assert!(shown.contains("apply: brisk sync on a.b; undo: brisk sync off a.b"), "{shown}");
         let spoilt = advice.replace("9000,\"class\"", "\"x\",\"class\"");
-        assert!(add(&mut known, &file(dir.path(), &spoilt)).expect_err("no number").to_string().contains("no advice"));
+        let refused = add(&mut known, &file(dir.path(), &spoilt)).expect_err("no number");
+        assert!(format!("{refused:#}").contains("no advice"), "{refused:#}");
     }
 
     #[test]

@@ -12,9 +12,10 @@ use brisk_core::units::{format_bytes, three_digits};
 use crate::status::Socket;
 
 const AFTER_HELP: &str = "\
-Memory is taken from the first app first: caches, then other memory, and, as the last step, the app is ended. The order is that of the \
-expected cost: the chance that the app is the next one, times the time of its relaunch, for each MiB. Nothing is taken from an app that \
-is in front, plays or records, holds an inhibitor, is likely next, or is protected by the configuration.
+Memory is taken from the first app first: caches, then other memory, and, as the last step, the app is ended. The \
+order is that of the expected cost: the chance that the app is the next one, times the time of its relaunch, for each \
+MiB. Nothing is taken from an app that is in front, plays or records, holds an inhibitor, is likely next, or is \
+protected by the configuration.
 
 Examples:
   brisk apps
@@ -84,8 +85,8 @@ pub(crate) fn explain(apps: &Apps, name: &str) -> Option<String> {
             let (memory, growth) = (format_bytes(first.memory_bytes), format_bytes(first.growth_bytes));
             let _ = writeln!(
                 text,
-                "  of it, process {} ({}) would be ended first, with what it started: {memory}, {growth} more than half a minute ago; \
-                 shell and terminal stay",
+                "  of it, process {} ({}) would be ended first, with what it started: {memory}, {growth} more than \
+                 half a minute ago; shell and terminal stay",
                 first.pid, first.name
             );
         }
@@ -106,8 +107,8 @@ pub(crate) fn explain(apps: &Apps, name: &str) -> Option<String> {
 fn text(apps: &Apps, all: bool) -> String {
     let mut text = String::new();
     if !apps.active {
-        let why = "the memory engine does not run, so nothing is taken and nothing is learned: add \"iram\" to [engines] order in \
-                   /etc/brisk/brisk.toml, then 'brisk config reload'. It would do this:";
+        let why = "the memory engine does not run, so nothing is taken and nothing is learned: add \"iram\" to \
+                   [engines] order in /etc/brisk/brisk.toml, then 'brisk config reload'. It would do this:";
         let _ = writeln!(text, "{}", caution(why));
     }
     let survey = &apps.survey;
@@ -220,7 +221,8 @@ mod tests {
             row("dbus", json!({ "importance": "persistent", "memory_bytes": null, "steps": [] })),
         ];
         let apps = json!({
-            "active": active, "available_bytes": 52_428_800, "wanted_bytes": 104_857_600, "short_bytes": 52_428_800, "apps": rows,
+            "active": active, "available_bytes": 52_428_800, "wanted_bytes": 104_857_600, "short_bytes": 52_428_800,
+            "apps": rows,
         });
         serde_json::from_value(apps).expect("apps")
     }
@@ -250,9 +252,9 @@ mod tests {
     #[test]
     fn an_app_is_explained_by_id_and_by_group() {
         let text = explain(&apps(true), "game").expect("an app");
-        let expected = "game (app-game-1.scope) is background: not in front\n  it has 100 MiB of memory, and 1 MiB in swap\n  \
-                        it is expected to need 200 MiB at the most\n  with a chance of 12.5 % it is the next app; its relaunch \
-                        takes 2.00 s\n  it is number 1 from which memory is taken: reclaim, end\n";
+        let expected = "game (app-game-1.scope) is background: not in front\n  it has 100 MiB of memory, and 1 MiB in \
+                        swap\n  it is expected to need 200 MiB at the most\n  with a chance of 12.5 % it is the next \
+                        app; its relaunch takes 2.00 s\n  it is number 1 from which memory is taken: reclaim, end\n";
         assert_eq!(text, expected);
         assert!(
             explain(&apps(true), "app-front-1.scope").expect("an app").contains("nothing is taken from it: focused")

@@ -10,8 +10,11 @@ use brisk_bench::storebench::{self, Budget, Options};
 use brisk_command::output::Outputs;
 use brisk_command::session::Session;
 use brisk_command::{defaults, duration, size};
+use brisk_daemon::profiles::SPEEDS;
 use brisk_report::results::Document;
 use clap::ValueEnum;
+
+use crate::study::Keep;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -19,6 +22,7 @@ Examples:
   brisk bench --quick /mnt/card       # within a minute
   brisk bench /mnt/card --json=card.json --html card.html
   brisk bench /dev/loop3 --destroy-data
+  brisk bench --quick --save          # keep how fast it is for briskd, as brisk tune does
 
 The work file has no name, so nothing is left even after a kill. Exit codes: 0 measured, 2 not possible, 130 \
 stopped by Ctrl-C.";
@@ -57,6 +61,8 @@ pub(crate) struct Args {
     depth: u32,
     #[command(flatten)]
     shared: Shared,
+    #[command(flatten)]
+    keep: Keep,
 }
 
 /// What `bench` and all studies take.
@@ -112,10 +118,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         engine: args.shared.engine(),
         seed: args.shared.seed,
     };
+    args.keep.check(SPEEDS)?;
     args.shared.outputs.check(&options.path)?;
     let session = Session::begin()?;
     let outcome = session.measure(|sense, control| storebench::run(sense, &options, control));
-    session.end(outcome.map(|report| Document::Bench(Box::new(report))), &args.shared.outputs)
+    let report = outcome.as_ref().ok().cloned();
+    let code = session.end(outcome.map(Document::from), &args.shared.outputs)?;
+    if let Some(report) = report {
+        args.keep.keep_speeds(&report, &session)?;
+    }
+    Ok(code)
 }
 
 /// The place asked for, or where this person's data lives.

@@ -22,7 +22,8 @@ Examples:
   brisk config reload                                # as root
   brisk config reload --retry                        # and try again what 'brisk status' lists as resting
 
-A device that is not there is a warning, since a card may be inserted later. Exit codes: 0 done, 1 the checked configuration cannot be used, 2 not possible, or refused by the daemon.";
+A device that is not there is a warning, since a card may be inserted later. Exit codes: 0 done, 1 the checked \
+configuration cannot be used, 2 not possible, or refused by the daemon.";
 
 /// Arguments of `brisk config`.
 #[derive(Debug, clap::Args)]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use brisk_api::{AppMemory, Apps, Client, ClientError, Launches, Pages, Resting, Status, dirs, resting};
+use brisk_api::{AppMemory, Apps, Client, ClientError, Launches, Pages, Resting, Status, Trials, dirs, resting};
 use brisk_command::json::{Document, Json};
 use brisk_core::decision::Note;
 use brisk_core::knob::{Knob, NotAKnob};
@@ -101,21 +101,23 @@ fn explain_app(args: &Args, no_knob: &NotAKnob) -> anyhow::Result<ExitCode> {
     if args.at.is_some() || args.record.is_some() {
         bail!("{no_knob}; an app is explained as it is now, without --at and --record");
     }
-    let ask = |client: &mut Client| -> Result<(Apps, Pages, Launches, Vec<Resting>), ClientError> {
+    let ask = |client: &mut Client| -> Result<(Apps, Pages, Launches, Trials, Vec<Resting>), ClientError> {
         let apps = client.call("GetApps", &[], "apps")?;
         let pages = client.call("GetPages", &[("app", name.as_str().into())], "pages")?;
         let launches = client.call("GetLaunches", &[], "launches")?;
+        let trials = client.call("GetTrials", &[], "trials")?;
         let status: Status = client.call("GetStatus", &[], "status")?;
         // What is a matter of settings is explained with these.
         let is_of_apps = |resting: &Resting| !resting::is_of_settings(&resting.part);
-        Ok((apps, pages, launches, status.resting.into_iter().filter(is_of_apps).collect()))
+        Ok((apps, pages, launches, trials, status.resting.into_iter().filter(is_of_apps).collect()))
     };
-    let (apps, pages, mut of_launches, resting) = match args.socket.connect().and_then(|mut client| ask(&mut client)) {
-        Ok(all) => all,
-        // What looks like a setting was meant as one.
-        Err(ClientError::NotRunning { .. }) if name.contains('/') => bail!("{no_knob}"),
-        Err(error) => return Err(error.into()),
-    };
+    let (apps, pages, mut of_launches, mut trials, resting) =
+        match args.socket.connect().and_then(|mut client| ask(&mut client)) {
+            Ok(all) => all,
+            // What looks like a setting was meant as one.
+            Err(ClientError::NotRunning { .. }) if name.contains('/') => bail!("{no_knob}"),
+            Err(error) => return Err(error.into()),
+        };
     let ids: Vec<&str> = apps.survey.apps.iter().filter(|row| row.group == *name).map(|row| row.id.as_str()).collect();
     of_launches.apps.retain(|app| app.id == *name || ids.contains(&app.id.as_str()));
     let Some(mut text) = crate::apps::explain(&apps, name).or_else(|| launches::explain_absent(&of_launches)) else {
@@ -123,13 +125,20 @@ fn explain_app(args: &Args, no_knob: &NotAKnob) -> anyhow::Result<ExitCode> {
     };
     text += &pages::explain(&pages, name);
     text += &launches::explain(&of_launches);
+    let now_unix_ms = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or(0);
+    for id in of_launches.apps.iter().map(|app| app.id.as_str()) {
+        text += &crate::trial::of_app(&trials, id, now_unix_ms);
+    }
+    let is_of_app = |subject: &str| of_launches.apps.iter().any(|app| subject == format!("app {}", app.id));
+    trials.engines.iter_mut().for_each(|of| of.subjects.retain(|subject| is_of_app(&subject.subject)));
     text.extend(resting.iter().map(|resting| format!("{resting}\n")));
     let is_it = |row: &&AppMemory| row.id == *name || row.group == *name;
     let rows: Vec<&AppMemory> = apps.survey.apps.iter().filter(is_it).collect();
     let of_pages: Vec<_> = pages::of(&pages, name).collect();
     let document = json!({
         "active": apps.active, "apps": rows, "swap_active": pages.active, "at_ns": pages.survey.at_ns, "pages": of_pages,
-        "prefetch_active": of_launches.active, "launches": of_launches.apps, "resting": resting,
+        "prefetch_active": of_launches.active, "launches": of_launches.apps, "trials": trials.engines,
+        "resting": resting,
     });
     args.json.show(&Document::new("explain", document), || text)?;
     Ok(ExitCode::SUCCESS)

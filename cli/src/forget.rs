@@ -14,9 +14,10 @@ use serde_json::{Value, json};
 use crate::status::Socket;
 
 const AFTER_HELP: &str = "\
-The engines learn which apps are used and when, how much memory each needs, which pages it uses, and how long its launch takes. All of it \
-stays on this device, in files that root alone reads. With --all, the record of the daemon goes as well, which has the launches of all \
-apps; at a terminal that is asked first. The journal of the system, which may name apps, is not brisk's.
+The engines learn which apps are used and when, how much memory each needs, which pages it uses, and how long its \
+launch takes. All of it stays on this device, in files that root alone reads. With --all, the record of the daemon \
+goes as well, which has the launches of all apps; at a terminal that is asked first. The journal of the system, which \
+may name apps, is not brisk's.
 
 Examples:
   brisk forget org.gnome.Evince

@@ -2,7 +2,7 @@
 //!
 //! A device's daemon knows no X11 and no Wayland, and Android alone shows the app in front among its files. A window
 //! manager or a script that sees the active window calls this, or the method `SetFront` of the control socket;
-//! `brisk front-watch` does so for both displays.
+//! `brisk-session` does so for displays.
 
 use std::process::ExitCode;
 
@@ -19,8 +19,8 @@ Examples:
   brisk front --app-id org.gnome.Evince # as Wayland names its window
   brisk front --none                    # the desktop, or the screen is locked
 
-Root may tell of every app, other users of their own. Exit codes: 0 told, 2 not possible: no such app runs, it is of another user, or \
-the daemon does not run.";
+Root may tell of every app, other users of their own. Exit codes: 0 told, 2 not possible: no such app runs, it is of \
+another user, or the daemon does not run.";
 
 /// Arguments of `brisk front`.
 #[derive(Debug, clap::Args)]

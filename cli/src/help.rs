@@ -8,11 +8,11 @@ use clap::Command;
 /// Titles of groups, and the commands in each.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Most used", &["status", "doctor", "explain", "bench", "reset"]),
-    ("Is it working", &["apps", "top", "monitor", "replay"]),
+    ("Is it working", &["trial", "apps", "top", "monitor", "replay"]),
     ("Measure this device", &["study", "profile", "tune"]),
     ("Prove and compare", &["report", "compare", "advise", "submit"]),
     ("Make it yours", &["config", "front", "idle", "forget", "sync", "swap", "completions", "man"]),
-    ("Laboratory", &["launch", "latency", "suite", "prove", "phone", "lab", "kernel", "predict", "front-watch"]),
+    ("Laboratory", &["launch", "latency", "suite", "prove", "phone", "lab", "kernel", "predict"]),
 ];
 
 /// Width of a line where no terminal tells.

@@ -5,8 +5,6 @@ use std::fmt::Write as _;
 use brisk_api::{AppLaunches, Launches, Prefetched};
 use brisk_core::units::format_bytes;
 
-use crate::status::moment;
-
 /// The lines of the apps that are there.
 pub(crate) fn explain(launches: &Launches) -> String {
     if !launches.active {
@@ -29,7 +27,8 @@ fn lines(app: &AppLaunches) -> String {
     let exactly = if app.exact { "exactly" } else { "not exactly yet" };
     let _ = writeln!(
         text,
-        "  of {} launches {} were learned, {exactly}; the next one is expected to use {} of {} files, {} of which other apps use too",
+        "  of {} launches {} were learned, {exactly}; the next one is expected to use {} of {} files, {} of which \
+         other apps use too",
         app.launches,
         app.learned,
         format_bytes(app.planned_bytes),
@@ -45,29 +44,12 @@ fn lines(app: &AppLaunches) -> String {
             format_bytes(wasted),
         );
     }
-    let counted = format!("{} launches with reading ahead, {} without", app.launches_with, app.launches_without);
-    let _ = match (app.wait_ratio, app.wait_ratio_low, app.wait_ratio_high) {
-        (Some(ratio), Some(low), Some(high)) => {
-            writeln!(
-                text,
-                "  with it a launch waits {ratio:.2} times as long for storage ({low:.2} to {high:.2}; {counted})"
-            )
-        }
-        _ => writeln!(text, "  the gain is not known yet ({counted})"),
-    };
-    let _ = match (app.verdict.as_str(), app.left_alone_since_unix_ms) {
-        ("gains", _) => writeln!(text, "  it gains, so that most of its launches are read ahead"),
-        ("left_alone", Some(since)) => {
-            writeln!(text, "  it does not pay: nothing is read ahead since {}", moment(since))
-        }
-        _ => writeln!(text, "  every second launch is read ahead until the gain is certain"),
-    };
     text
 }
 
 /// The line of `brisk status`.
 pub(crate) fn sums(of: &Prefetched) -> String {
-    let apps = format!("{} apps known, {} gain, {} left alone", of.apps, of.gaining_apps, of.left_alone_apps);
+    let apps = format!("{} apps known", of.apps);
     match hit_percent(of.used_bytes, of.asked_bytes) {
         (Some(hit), wasted) => format!(
             "{apps}; {} read ahead of {} launches, {hit:.0} % of it used, {} wasted",
@@ -98,16 +80,9 @@ mod tests {
             files: 120,
             planned_bytes: 26 << 20,
             shared_bytes: 20 << 20,
-            verdict: "gains".to_owned(),
-            launches_with: 20,
-            launches_without: 8,
-            wait_ratio: Some(0.52),
-            wait_ratio_low: Some(0.45),
-            wait_ratio_high: Some(0.61),
             asked_bytes: 200 << 20,
             read_bytes: 100 << 20,
             used_bytes: 180 << 20,
-            ..AppLaunches::default()
         }
     }
 
@@ -116,28 +91,14 @@ mod tests {
     }
 
     #[test]
-    fn an_app_that_gains_is_told_with_its_hit_rate_and_interval() {
+    fn an_app_is_told_with_its_hit_rate() {
         let text = explained(app());
-        for part in [
-            "30 launches 9",
-            "26 MiB of 120 files",
-            "90 %",
-            "20 MiB were wasted",
-            "0.52 times",
-            "0.45 to 0.61",
-            "it gains",
-        ] {
+        for part in ["30 launches 9", "26 MiB of 120 files", "90 %", "20 MiB were wasted"] {
             assert!(text.contains(part), "{part}: {text}");
         }
-        let left = AppLaunches { verdict: "left_alone".to_owned(), left_alone_since_unix_ms: Some(0), ..app() };
-        assert!(explained(left).contains("does not pay"));
-        let new =
-            AppLaunches { wait_ratio: None, asked_bytes: 0, verdict: "unknown".to_owned(), exact: false, ..app() };
+        let new = AppLaunches { asked_bytes: 0, exact: false, ..app() };
         let text = explained(new);
-        assert!(
-            text.contains("not exactly yet") && text.contains("not known yet") && text.contains("every second"),
-            "{text}"
-        );
+        assert!(text.contains("not exactly yet") && !text.contains("read ahead so far"), "{text}");
     }
 
     #[test]
@@ -151,8 +112,8 @@ mod tests {
 
     #[test]
     fn the_sum_of_all_apps_is_one_line() {
-        let of = Prefetched { apps: 2, gaining_apps: 1, ..Prefetched::default() };
-        assert_eq!(sums(&of), "2 apps known, 1 gain, 0 left alone; nothing read ahead yet");
+        let of = Prefetched { apps: 2, ..Prefetched::default() };
+        assert_eq!(sums(&of), "2 apps known; nothing read ahead yet");
         let read = Prefetched { asked_bytes: 10 << 20, used_bytes: 9 << 20, launches: 3, ..of };
         assert!(
             sums(&read).ends_with("10 MiB read ahead of 3 launches, 90 % of it used, 1 MiB wasted"),

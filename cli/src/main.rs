@@ -3,7 +3,6 @@
 mod advise;
 mod apps;
 mod bench;
-mod compare;
 mod config;
 mod doctor;
 mod explain;
@@ -21,19 +20,19 @@ mod monitor;
 mod pages;
 mod profile;
 mod replay;
-mod report;
 mod reset;
 mod status;
 mod study;
-mod submit;
 mod swap;
 mod sync;
 mod top;
+mod trial;
 mod tune;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use brisk_command::documents::{KINDS, compare, or_handed_over, report, submit};
 use brisk_command::terminal::step;
 use brisk_command::{completion, defaults, exit_code, lab};
 pub(crate) use brisk_command::{print, print_exactly};
@@ -77,6 +76,8 @@ enum Command {
     Status(status::Args),
     /// Show importance, memory and chance of each app
     Apps(apps::Args),
+    /// Show what each engine gains on this device, and switch engines
+    Trial(trial::Args),
     /// Watch the daemon on a screen that refreshes
     Top(top::Args),
     /// Tell the daemon which app is in the foreground: for window managers and scripts
@@ -139,13 +140,15 @@ fn run() -> anyhow::Result<ExitCode> {
         Command::Profile(args) => profile::run(&args),
         Command::Tune(args) => tune::run(&args),
         Command::Swap(args) => swap::run(&args),
-        Command::Report(args) => report::run(&args),
-        Command::Compare(args) => compare::run(&args),
+        Command::Report(args) if args.is_of_all_kinds() && lab::program().is_some() => lab::hand_over("report"),
+        Command::Report(args) => or_handed_over("report", report::run(&args, KINDS)),
+        Command::Compare(args) => or_handed_over("compare", compare::run(&args, KINDS)),
         Command::Advise(args) => advise::run(&args),
-        Command::Submit(args) => submit::run(&args),
+        Command::Submit(args) => or_handed_over("submit", submit::run(&args, KINDS)),
         Command::Monitor(args) => monitor::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Apps(args) => apps::run(&args),
+        Command::Trial(args) => trial::run(&args),
         Command::Top(args) => top::run(&args),
         Command::Front(args) => front::run(&args),
         Command::Idle(args) => idle::run(&args),

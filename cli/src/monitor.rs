@@ -26,19 +26,19 @@ Examples:
   brisk monitor show day.brisk
   brisk monitor export day.brisk --format perfetto --output day.pftrace   # opens in ui.perfetto.dev
 
-Without --device all disks are watched that have ever done anything, without --cgroup the apps that the desktop put into \
-control groups of their own (app-*.scope, app-*.service). Rates of the first line are over the first interval. A record \
-that exists is continued. It reaches the disk like any file, so put it elsewhere than on the disk that you watch.
+Without --device all disks are watched that have ever done anything, without --cgroup the apps that the desktop put \
+into control groups of their own (app-*.scope, app-*.service). Rates of the first line are over the first interval. A \
+record that exists is continued. It reaches the disk like any file, so put it elsewhere than on the disk that you watch.
 
-The end is a summary, which --quiet prints alone: least, median, most, totals, and what monitoring itself cost. Exit codes: 0 done, 2 not possible, 130 \
-stopped by Ctrl-C.";
+The end is a summary, which --quiet prints alone: least, median, most, totals, and what monitoring itself cost. Exit \
+codes: 0 done, 2 not possible, 130 stopped by Ctrl-C.";
 
 const AFTER_HELP_SHOW: &str = "\
 Example:
   brisk monitor show day.brisk
 
-The kernel's counters of a disk give the number of its requests and their bytes, so there are mean sizes and no histogram \
-of sizes. Exit codes: 0 shown, 1 shown and a part of the record is lost, 2 not possible.";
+The kernel's counters of a disk give the number of its requests and their bytes, so there are mean sizes and no \
+histogram of sizes. Exit codes: 0 shown, 1 shown and a part of the record is lost, 2 not possible.";
 
 const AFTER_HELP_EXPORT: &str = "\
 Examples:
@@ -47,8 +47,8 @@ Examples:
   brisk monitor export day.brisk --format perfetto --output day.pftrace
   brisk monitor export day.brisk --format openmetrics --output day.om
 
-One row, or one value of each counter, for each interval between two samples. A value that the machine did not have is empty. \
-Exit codes: 0 exported, 1 exported and a part of the record is lost, 2 not possible.";
+One row, or one value of each counter, for each interval between two samples. A value that the machine did not have is \
+empty. Exit codes: 0 exported, 1 exported and a part of the record is lost, 2 not possible.";
 
 /// The shortest interval: the kernel counts processor time in steps of it.
 const INTERVAL_MIN: Duration = Duration::from_millis(10);
@@ -182,8 +182,8 @@ fn report(path: &Path, lost: Lost) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     brisk_program::info!(
-        "brisk: a part of {} is lost: {} frames ({} bytes) are damaged, {} samples depend on a lost one, {} bytes at the end \
-         are cut off; all else is there",
+        "brisk: a part of {} is lost: {} frames ({} bytes) are damaged, {} samples depend on a lost one, {} bytes at \
+         the end are cut off; all else is there",
         path.display(),
         lost.damaged_frames,
         lost.damaged_bytes,
@@ -205,7 +205,8 @@ fn interval(text: &str) -> Result<Duration, String> {
     let interval = duration::parse(text)?;
     if interval < INTERVAL_MIN {
         return Err(format!(
-            "an interval of {text} is too short: the kernel counts processor time in steps of 10ms, so give at least 10ms"
+            "an interval of {text} is too short: the kernel counts processor time in steps of 10ms, so give at least \
+             10ms"
         ));
     }
     Ok(interval)

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let known = if args.held_out { Some(known(&options, &device_of(&session, &options)?)?) } else { None };
     match measure(&session, &options) {
         Ok(measured) => {
-            let document = Document::Profile(Box::new(keep(known, &options, measured)?));
+            let document = Document::from(keep(known, &options, measured)?);
             session.finish(document, &args.outputs).map(|()| ExitCode::SUCCESS)
         }
         Err(Error::Stopped | Error::Bench(brisk_bench::Error::Stopped)) => {

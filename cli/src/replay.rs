@@ -16,9 +16,9 @@ Examples:
   brisk replay day.brisk --config new.toml
   brisk replay day.brisk --json
 
-Engines see what was seen then, and nothing is changed. What they would have caused to happen is not in the record: after the \
-first difference a real device might have gone another way. Exit codes: 0 all is decided as it was, 1 something differs, 2 not \
-possible.";
+Engines see what was seen then, and nothing is changed. What they would have caused to happen is not in the record: \
+after the first difference a real device might have gone another way. Exit codes: 0 all is decided as it was, 1 \
+something differs, 2 not possible.";
 
 /// Differences that are shown to people.
 const SHOWN_MAX: usize = 50;

@@ -13,9 +13,9 @@ use serde_json::json;
 use crate::status::Socket;
 
 const AFTER_HELP: &str = "\
-A running daemon restores every setting and changes nothing until 'brisk config reload'. Without one, the settings that a killed \
-daemon left are restored, after a wait for its end where it is ending. A setting that was changed externally meanwhile stays. \
-Exit codes: 0 everything is as before, 1 some settings are left and named, 2 not possible.";
+A running daemon restores every setting and changes nothing until 'brisk config reload'. Without one, the settings \
+that a killed daemon left are restored, after a wait for its end where it is ending. A setting that was changed \
+externally meanwhile stays. Exit codes: 0 everything is as before, 1 some settings are left and named, 2 not possible.";
 
 /// How long a process that keeps settings may take to end. A killed one takes milliseconds, one with much memory
 /// seconds.
@@ -68,8 +68,8 @@ fn without_daemon(args: &Args, unreachable: ClientError) -> anyhow::Result<(Vec<
     if let Some(RunningOwner { pid, settings, .. }) = living.iter().find(|one| one.name == JOURNAL) {
         let socket = run_dir.join(SOCKET);
         bail!(
-            "briskd (process {pid}) runs and keeps {settings} settings, but cannot be asked at {}: 'kill {pid}' ends it, which \
-             restores them",
+            "briskd (process {pid}) runs and keeps {settings} settings, but cannot be asked at {}: 'kill {pid}' ends \
+             it, which restores them",
             socket.display()
         );
     }

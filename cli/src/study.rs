@@ -7,15 +7,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use brisk_bench::results::{Document, FrontierReport};
 use brisk_bench::study::{Common, concurrency, footprint, schedulers, slowdown};
 use brisk_bench::work_file::Size;
 use brisk_command::session::Session;
 use brisk_command::{duration, size};
-use brisk_engine::smartio::Concurrency;
-use brisk_report::results::{ConcurrencyParameter, Direction, Document, FrontierReport, Pattern};
 use clap::Subcommand;
 
-use self::kept::Keep;
+pub(crate) use self::kept::{Keep, speeds_of};
 use crate::bench::{Shared, place};
 
 const AFTER_HELP: &str = "\
@@ -98,8 +97,6 @@ struct ConcurrencyArgs {
     /// Numbers of streams to try
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "2,4,8,16,32")]
     streams: Vec<u32>,
-    #[command(flatten)]
-    keep: Keep,
 }
 
 #[derive(Debug, clap::Args)]
@@ -196,7 +193,7 @@ pub(crate) fn keep_settings(
     origin: &str,
 ) -> anyhow::Result<()> {
     let keep = Keep::under(profiles);
-    keep.check()?;
+    keep.check(brisk_engine::smartio::NAME)?;
     keep.keep_of(origin, &report.header, session, |profile| frontier::choose(report, profile))
 }
 
@@ -220,7 +217,7 @@ fn run_slowdown(args: &SlowdownArgs) -> anyhow::Result<ExitCode> {
     };
     every.run(&options.common, |session| {
         let report = session.measure(|sense, control| slowdown::run(sense, &options, control))?;
-        Ok(Document::Slowdown(Box::new(report)))
+        Ok(Document::from(report))
     })
 }
 
@@ -232,32 +229,9 @@ fn run_concurrency(args: &ConcurrencyArgs) -> anyhow::Result<ExitCode> {
         stream_bytes: args.stream_size.unwrap_or_else(|| every.degree(sizes)),
         streams: args.streams.clone(),
     };
-    args.keep.check()?;
-    every.shared.outputs.check(&options.common.path)?;
-    let session = Session::begin()?;
-    let outcome = session.measure(|sense, control| concurrency::run(sense, &options, control));
-    let report = outcome.as_ref().ok().cloned();
-    let code = session.end(outcome.map(|report| Document::Concurrency(Box::new(report))), &every.shared.outputs)?;
-    if let Some(report) = report {
-        args.keep.keep(&report.header, &session, |profile| {
-            let found = parameters(&report.parameters).map(|found| profile.concurrency = Some(found));
-            found.ok_or("the study did not measure all four kinds of load")
-        })?;
-    }
-    Ok(code)
-}
-
-/// The four parameters in the engine's form.
-fn parameters(found: &[ConcurrencyParameter]) -> Option<Concurrency> {
-    let of = |pattern, direction| {
-        let it = found.iter().find(|one| one.pattern == pattern && one.direction == direction);
-        it.map(|one| one.streams)
-    };
-    Some(Concurrency {
-        sequential_reads: of(Pattern::Sequential, Direction::Read)?,
-        random_reads: of(Pattern::Random, Direction::Read)?,
-        sequential_writes: of(Pattern::Sequential, Direction::Write)?,
-        random_writes: of(Pattern::Random, Direction::Write)?,
+    every.run(&options.common, |session| {
+        let report = session.measure(|sense, control| concurrency::run(sense, &options, control))?;
+        Ok(Document::from(report))
     })
 }
 
@@ -275,7 +249,7 @@ fn run_schedulers(args: &SchedulersArgs) -> anyhow::Result<ExitCode> {
     every.run(&options.common, |session| {
         let paths = session.paths();
         let report = session.measure(|sense, control| schedulers::run(sense, &paths, &options, control))?;
-        Ok(Document::Schedulers(Box::new(report)))
+        Ok(Document::from(report))
     })
 }
 
@@ -301,6 +275,6 @@ fn run_footprint(args: &FootprintArgs) -> anyhow::Result<ExitCode> {
     };
     every.run(&options.common, |session| {
         let report = session.measure(|sense, control| footprint::run(sense, &options, control))?;
-        Ok(Document::Footprint(Box::new(report)))
+        Ok(Document::from(report))
     })
 }

@@ -139,11 +139,12 @@ fn text(facts: &Facts, prepared: &Prepared, state: &str) -> String {
     }
     text += &match facts.written_bytes_per_day() {
         Some(bytes) => format!(
-            "Wear: this machine swapped out {} a day since its start; what goes to flash is written there once each time.\n",
+            "Wear: this machine swapped out {} a day since its start; what goes to flash is written there once each \
+             time.\n",
             format_bytes(bytes)
         ),
-        None => "Wear: unknown, as nothing was swapped out since the start of this machine. Every byte that goes to flash is written once \
-                 each time: 'brisk monitor' shows how much that is.\n"
+        None => "Wear: unknown, as nothing was swapped out since the start of this machine. Every byte that goes to \
+                 flash is written once each time: 'brisk monitor' shows how much that is.\n"
             .to_owned(),
     };
     text
@@ -193,9 +194,11 @@ mod tests {
         assert_eq!(
             text(&facts, &checked(Some(256 << 20)).expect("possible"), "planned"),
             format!(
-                "{}: a swap area of 1 GiB, priority 10, would be made\nzram: 256 MiB of compressed memory, priority 100, filled \
-                 first, would be made\nAfter a restart: a line of {} switches the area on, and 'brisk swap start' the compressed memory\n\
-                 Wear: this machine swapped out 6 GiB a day since its start; what goes to flash is written there once each time.\n",
+                "{}: a swap area of 1 GiB, priority 10, would be made\nzram: 256 MiB of compressed memory, priority \
+                 100, filled first, would be made\nAfter a restart: a line of {} switches the area on, and 'brisk swap \
+                 start' the compressed memory\n\
+                 Wear: this machine swapped out 6 GiB a day since its start; what goes to flash is written there once \
+                 each time.\n",
                 file.display(),
                 fstab.display()
             )

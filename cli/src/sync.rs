@@ -20,11 +20,12 @@ use serde_json::json;
 use policies::{PolicyFile, homes, policy_of};
 
 const AFTER_HELP: &str = "\
-Classes of files: 'durable' (a sync writes, as ever; all files that no policy names), 'ordered' (after a power cut the file is as it was \
-at one moment of the last seconds) and 'cache' (after a power cut the file may have any content; only the user's cache directory without \
-a policy). 'ordered' holds where order is kept without syncs: SQLite databases in WAL mode, and files whose data ext4 journals (mounted \
-data=journal, or with nodelalloc and the attribute j of 'chattr +j'). Everywhere else such files stay durable. Files on network file systems \
-stay durable. Programs that are linked statically or use SQLite of their own are not reached, or by their files alone.
+Classes of files: 'durable' (a sync writes, as ever; all files that no policy names), 'ordered' (after a power cut the \
+file is as it was at one moment of the last seconds) and 'cache' (after a power cut the file may have any content; \
+only the user's cache directory without a policy). 'ordered' holds where order is kept without syncs: SQLite databases \
+in WAL mode, and files whose data ext4 journals (mounted data=journal, or with nodelalloc and the attribute j of \
+'chattr +j'). Everywhere else such files stay durable. Files on network file systems stay durable. Programs that are \
+linked statically or use SQLite of their own are not reached, or by their files alone.
 
 Policies: /etc/brisk/sync/APP.toml, else /usr/share/brisk/sync/APP.toml, else the cache directory alone.";
 
@@ -67,8 +68,8 @@ struct Check {
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-When the policy is not correct, or the program takes no library (linked statically, with the rights of another user, with another C \
-library), the app is started without it, and that is printed: all its files are durable.
+When the policy is not correct, or the program takes no library (linked statically, with the rights of another user, \
+with another C library), the app is started without it, and that is printed: all its files are durable.
 
 Example: brisk sync run org.example.Reader -- reader paper.pdf")]
 struct Run {
@@ -85,7 +86,8 @@ struct Run {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example: brisk sync libraries /usr/lib/brisk
-SQLite: '.load /usr/lib/brisk/brisk_sync_sqlite', then 'file:a.db?brisk_sync=ordered&brisk_seconds=5' names the class of a database.")]
+SQLite: '.load /usr/lib/brisk/brisk_sync_sqlite', then 'file:a.db?brisk_sync=ordered&brisk_seconds=5' names the class \
+of a database.")]
 struct Libraries {
     /// The directory; it is made where it is missing
     dir: PathBuf,

@@ -21,8 +21,8 @@ use crate::status::{Socket, age, saved_lines};
 use screen::{Key, Screen};
 
 const AFTER_HELP: &str = "\
-q or Ctrl-C ends it. Rates are sampled by this command, so that watching does not wake the daemon's engines. Without a terminal \
-it prints one screen and ends. Exit codes: 0 ended, 2 not possible.";
+q or Ctrl-C ends it. Rates are sampled by this command, so that watching does not wake the daemon's engines. Without a \
+terminal it prints one screen and ends. Exit codes: 0 ended, 2 not possible.";
 
 /// Apps of which memory is shown.
 const APPS_MAX: usize = 12;
@@ -36,7 +36,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     socket: Socket,
     /// Time from one refresh to the next
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration::between(INTERVAL_LEAST, INTERVAL_MOST))]
+    #[arg(long, value_name = "TIME", default_value = "1s",
+        value_parser = duration::between(INTERVAL_LEAST, INTERVAL_MOST))]
     interval: Duration,
 }
 
@@ -232,7 +233,7 @@ mod tests {
             ..classify(&AppFacts { id: id.into(), launching, ..AppFacts::default() })
         };
         let status = Status {
-            devices: vec![Device { name: "sda".into(), model: "KLU".into(), kind: "ufs".into() }],
+            devices: vec![Device { name: "sda".into(), model: "KLU".into(), kind: "ufs".into(), measured: Vec::new() }],
             settings: vec![SettingState { resolved, original: None, since_unix_ms: 0, outcome: Outcome::Unchanged }],
             apps: vec![app("cron", false), app("mail", true)],
             ..Status::default()

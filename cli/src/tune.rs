@@ -1,8 +1,12 @@
 //! `brisk tune`: measures once the figures that briskd uses for each device that it manages: at installation, and when
-//! a device is new (dissertation 4.3: the concurrency profiler runs at installation).
+//! a device is new (dissertation 4.3: a profiler runs at installation).
 //!
 //! Each part is a separate command; they run one after the other. A part that is complete is kept when a later one is
-//! stopped.
+//! stopped. The service measures one part at a time (`--step`), when the machine is quiet.
+//!
+//! The dissertation's concurrency parameters (4.2.5) are not among the parts. How many reads a device serves at once is
+//! one of its speeds; how many writes may be in flight is found with the other settings, by the latency of reads beside
+//! them, which is what the parameter is for.
 
 mod fleet;
 mod from;
@@ -22,7 +26,7 @@ use brisk_command::terminal::remark;
 use brisk_core::device::Device;
 use brisk_daemon::config::{Config, Devices};
 use brisk_daemon::devices::{self, Disks};
-use brisk_formats::{device_name, sysfs_name};
+use brisk_formats::{Resource, device_name, sysfs_name};
 use brisk_sense::{Claim, Mount, Sense, Stack, Storage};
 use serde::Serialize;
 use serde_json::json;
@@ -34,17 +38,19 @@ const AFTER_HELP: &str = "\
 Examples:
   brisk tune                       # as root: all that is not known yet of the devices that briskd manages
   brisk tune --check               # say what is not known
+  brisk tune --step                # one part, if the machine is quiet: what the service does each hour
   brisk tune mmcblk1 --again       # measure a card anew
   brisk tune --from profiles.json --key fleet.pub   # start from what other devices of this model found
 
-It measures how many streams serve a device best, which settings give the lowest read latency under mixed load, and what each scheduler \
-and depth costs in energy and delay: with work files on the device, a gigabyte or some, removed at the end. A daemon that runs \
-changes nothing meanwhile and reads the outcome afterwards.
+It measures how fast a device is, which settings give the lowest read latency under mixed load, and what each \
+scheduler and depth costs in energy and delay: with work files on the device, a gigabyte or some, removed at the end. \
+A daemon that runs changes nothing meanwhile and reads the outcome afterwards.
 
-With --from it verifies the signature (FILE.minisig) of settings that a fleet publishes (brisk-fleet profiles), takes those for model and \
-firmware of this device, compares them here with those found (a minute; --quick: half of it; longer on slow devices), and keeps them where reads are faster for \
-certain and writes keep their share; otherwise it searches as without --from. It changes nothing where the file is damaged, signed by \
-another key, for other devices, or has values that this kernel or brisk's search does not have.
+With --from it verifies the signature (FILE.minisig) of settings that a fleet publishes (brisk-fleet profiles), takes \
+those for model and firmware of this device, compares them here with those found (a minute; --quick: half of it; \
+longer on slow devices), and keeps them where reads are faster for certain and writes keep their share; otherwise it \
+searches as without --from. It changes nothing where the file is damaged, signed by another key, for other devices, or \
+has values that this kernel or brisk's search does not have.
 
 Exit codes: 0 all is known, 1 something is not (with --check), \
 or could not be measured, 2 not possible, 130 stopped by Ctrl-C.";
@@ -64,6 +70,9 @@ pub(crate) struct Args {
     /// About three minutes a device instead of fifteen: fewer repetitions, and nothing about energy
     #[arg(long)]
     quick: bool,
+    /// Measure one part of one device, and nothing while others use the storage or the processors
+    #[arg(long, conflicts_with_all = ["check", "again", "from"])]
+    step: bool,
     /// Start from the signed settings of a fleet, of 'brisk-fleet profiles', and keep them where a comparison here
     /// agrees
     #[arg(long, value_name = "FILE")]
@@ -83,27 +92,35 @@ pub(crate) struct Args {
     socket: Socket,
 }
 
+/// Shares of a minute in which something waited: above them a measurement would be disturbed, and disturb.
+const IO_STALLS_PERCENT: f64 = 2.0;
+/// See [`IO_STALLS_PERCENT`].
+const CPU_STALLS_PERCENT: f64 = 20.0;
+
 /// A measurement of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Measurement {
-    /// How many concurrent streams give the best throughput.
-    Concurrency,
+    /// How fast it is.
+    Speeds,
     /// Which settings give the lowest read latency under mixed load.
-    Frontier,
+    Settings,
     /// What each scheduler and depth costs.
-    Profile,
+    Costs,
 }
 
+/// What is written to find out how fast a device is: at 50 MiB/s, a second for each kind of write.
+const SPEEDS_WRITTEN: &str = "512M";
+
 impl Measurement {
-    const QUICK: [Self; 2] = [Self::Concurrency, Self::Frontier];
-    const ALL: [Self; 3] = [Self::Concurrency, Self::Frontier, Self::Profile];
+    const QUICK: [Self; 2] = [Self::Speeds, Self::Settings];
+    const ALL: [Self; 3] = [Self::Speeds, Self::Settings, Self::Costs];
 
     fn of(self) -> &'static str {
         match self {
-            Self::Concurrency => "how many concurrent streams give the best throughput",
-            Self::Frontier => "which settings give the lowest read latency under mixed load",
-            Self::Profile => "what each scheduler and depth costs",
+            Self::Speeds => "how fast it is",
+            Self::Settings => "which settings give the lowest read latency under mixed load",
+            Self::Costs => "what each scheduler and depth costs",
         }
     }
 
@@ -111,14 +128,14 @@ impl Measurement {
     fn command(self, place: &Path, args: &Args) -> anyhow::Result<Command> {
         let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
         match self {
-            Self::Concurrency => command.args(["study", "concurrency", "--save"]),
-            Self::Frontier => command.args(["study", "frontier", "--save"]),
-            Self::Profile => command.arg("profile"),
+            Self::Speeds => command.args(["bench", "--quick", "--max-written", SPEEDS_WRITTEN, "--save"]),
+            Self::Settings => command.args(["study", "frontier", "--save"]),
+            Self::Costs => command.arg("profile"),
         };
-        if args.quick && self != Self::Profile {
+        if args.quick && self == Self::Settings {
             command.arg("--quick");
         }
-        if self != Self::Profile {
+        if self != Self::Costs {
             // Measured alike on every device, whatever this user prefers.
             command.args(["--defaults", NO_FILE]);
         }
@@ -162,11 +179,36 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         if all.iter().any(|one| !one.missing.is_empty()) {
             code = ExitCode::from(1);
         }
-    } else if all.iter().any(|one| !one.missing.is_empty()) {
+    } else if args.step {
+        keep_first(&mut all);
+        if let Some(others) = all.first().and_then(|_| use_by_others(&sense)) {
+            remark(&format!("nothing is measured now: {others}"));
+            return Ok(code);
+        }
+    }
+    if !args.check && all.iter().any(|one| !one.missing.is_empty()) {
         code = measure(&mut all, args)?;
     }
     args.json.show(&Document::new("tune", json!({ "devices": all })), || summary(&all, &left_alone, args))?;
     Ok(code)
+}
+
+/// Leaves what is to be measured first, of the first device that can be.
+fn keep_first(all: &mut Vec<DevicePlan>) {
+    all.retain(|one| one.place.is_some());
+    all.truncate(1);
+    all.iter_mut().for_each(|one| one.missing.truncate(1));
+}
+
+/// Whether others use the storage or the processors so much that figures would be wrong, or people be disturbed: by the
+/// pressure of the last minute. A kernel that does not tell is taken as quiet.
+fn use_by_others(sense: &Sense) -> Option<String> {
+    let quiet = [(Resource::Io, "storage", IO_STALLS_PERCENT), (Resource::Cpu, "a processor", CPU_STALLS_PERCENT)];
+    quiet.into_iter().find_map(|(resource, name, most_percent)| {
+        let stalled_percent = sense.pressure(resource).ok()?.some.avg60_percent;
+        (stalled_percent > most_percent)
+            .then(|| format!("in {stalled_percent:.0} % of the last minute something waited for {name}"))
+    })
 }
 
 /// The devices that were named, or those that the configuration has briskd manage.
@@ -200,11 +242,12 @@ fn todo(sense: &Sense, device: &Device, args: &Args) -> anyhow::Result<DevicePla
     let kept = study::kept(&args.profiles, &device.model);
     // A damaged file is measured again; the command that measures reports the damage.
     let kept = kept.ok().flatten();
+    let speeds = study::speeds_of(&args.profiles, &device.model);
     let costs = brisk_profile::store::load(&args.profiles, &device.model).ok().flatten();
     let is_known = |part: &Measurement| match part {
-        Measurement::Concurrency => kept.as_ref().is_some_and(|kept| kept.concurrency.is_some()),
-        Measurement::Frontier => kept.as_ref().is_some_and(|kept| kept.evidence.is_some()),
-        Measurement::Profile => costs.is_some(),
+        Measurement::Speeds => speeds.is_some(),
+        Measurement::Settings => kept.as_ref().is_some_and(|kept| kept.evidence.is_some()),
+        Measurement::Costs => costs.is_some(),
     };
     let parts: &[Measurement] = if args.quick { &Measurement::QUICK } else { &Measurement::ALL };
     let (known, missing): (Vec<Measurement>, Vec<Measurement>) =
@@ -274,8 +317,8 @@ fn why_no_place(sense: &Sense, storage: &Storage, disk: &str, on_it: &[(&Mount, 
     }
     match sense.claim(disk) {
         Claim::Free => format!(
-            "nothing uses it and it has no partitions: make a file system on it and mount that, or, if it holds nothing of value, \
-             'brisk study frontier /dev/{} --destroy-data --save' measures it and destroys its data",
+            "nothing uses it and it has no partitions: make a file system on it and mount that, or, if it holds \
+             nothing of value, 'brisk study frontier /dev/{} --destroy-data --save' measures it and destroys its data",
             device_name(disk)
         ),
         Claim::Held => {

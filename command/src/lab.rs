@@ -14,7 +14,7 @@ use anyhow::{Context as _, bail};
 pub const PROGRAM: &str = "brisk-lab";
 
 /// Words of the commands that it runs, and what they do.
-pub const COMMANDS: [(&[&str], &str); 15] = [
+pub const COMMANDS: [(&[&str], &str); 14] = [
     (&["launch"], "Launch an app and measure it from outside: window, settled screen, time by cause"),
     (&["latency"], "Measure how long an app takes to respond to keys, clicks and scrolling"),
     (&["suite"], "Measure real apps on an emulated phone, and what faster storage could gain"),
@@ -26,7 +26,6 @@ pub const COMMANDS: [(&[&str], &str); 15] = [
         "Measure a whole emulated phone in virtual time: real apps, with brisk and without; figures repeat anywhere",
     ),
     (&["kernel"], "Compare I/O schedulers on emulated flash in virtual time: figures repeat anywhere"),
-    (&["front-watch"], "Tell the daemon which app has the active window of a display"),
     (&["swap", "record"], "Record what a phone or this machine swaps: which page went to which slot, and when"),
     (&["swap", "generate"], "Write a synthetic trace: a person who changes between apps that do not fit into memory"),
     (&["swap", "show"], "Show how sequential the swapping of a trace was: bandwidth, pieces and mixture over time"),

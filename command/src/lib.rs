@@ -11,6 +11,7 @@ pub mod build;
 pub mod completion;
 pub mod confirm;
 pub mod defaults;
+pub mod documents;
 pub mod duration;
 pub mod json;
 pub mod lab;

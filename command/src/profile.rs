@@ -7,10 +7,10 @@ use anyhow::bail;
 use brisk_bench::work_file::Size;
 use brisk_engine::smartstorage::Model;
 use brisk_profile::meter::MeterKind;
+use brisk_profile::results::ProfileReport;
 use brisk_profile::run::{DEPTHS_REQUESTS, Measured, Options};
 use brisk_profile::workload::{self, Workload};
 use brisk_profile::{fio, recording, report, store};
-use brisk_report::results::ProfileReport;
 use clap::ValueEnum;
 
 use crate::output::Outputs;
@@ -25,9 +25,10 @@ Examples:
   brisk profile --virtual galaxy-s5-emmc          # an emulated device in the kernel lab's virtual machine
 
 With --virtual nothing of this machine is measured or changed: time is that of the virtual machine, which counts \
-instructions, so that the figures repeat on any machine, however busy. It works from a source tree of brisk, as brisk kernel does, \
-and starts from the beginning each time. The same command continues a run that was stopped (Ctrl-C). Only root can set a device's scheduler; all settings \
-are restored. Exit codes: 0 measured, 2 not possible, 130 stopped by Ctrl-C.";
+instructions, so that the figures repeat on any machine, however busy. It works from a source tree of brisk, as brisk \
+kernel does, and starts from the beginning each time. The same command continues a run that was stopped (Ctrl-C). Only \
+root can set a device's scheduler; all settings are restored. Exit codes: 0 measured, 2 not possible, 130 stopped by \
+Ctrl-C.";
 
 /// Limits of --cell and --budget.
 const CELL_LEAST: Duration = Duration::from_millis(100);
@@ -197,7 +198,8 @@ pub fn keep(known: Option<Model>, options: &Options, measured: Measured) -> bris
     let limit_bytes = store::FILE_BYTES_MAX;
     if std::fs::metadata(&file).is_ok_and(|metadata| metadata.len() > limit_bytes) {
         brisk_program::warn!(
-            "brisk: warning: {} is larger than the {} KiB that briskd reads of a profile: measure fewer workloads or rounds",
+            "brisk: warning: {} is larger than the {} KiB that briskd reads of a profile: measure fewer workloads or \
+             rounds",
             file.display(),
             limit_bytes >> 10
         );

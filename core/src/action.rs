@@ -231,6 +231,12 @@ impl Once {
         )
     }
 
+    /// Whether it does nothing but end what an earlier action left behind.
+    #[must_use]
+    pub fn only_restores(&self) -> bool {
+        matches!(self, Self::Thaw { .. } | Self::EndPrefetch { .. })
+    }
+
     /// Whether it ends an app, or a part of one.
     #[must_use]
     pub fn ends(&self) -> bool {

@@ -9,6 +9,10 @@
 //!
 //! A tunable of a scheduler is dropped when another scheduler is in force (`tunable_without_scheduler`).
 //!
+//! Before all that, what the trial of an engine leaves out is dropped ([`Claim::arm`]): `held_out` for comparison,
+//! `observing`, `resting`, `switched_off`. It is in the way of no other engine. Actions that only end what an earlier
+//! one left behind are never left out ([`Once::only_restores`]).
+//!
 //! Actions. All that are requested happen, except:
 //!
 //! 1. `protected`: what takes from an app that the person protects (class `system` in the configuration) is dropped.
@@ -21,7 +25,8 @@
 //!
 //! Properties: `each_knob_has_one_value_whatever_the_order`; `every_outcome_was_requested_or_fixed`;
 //! `no_app_is_favoured_and_restricted_at_once`; `a_protected_app_is_never_restricted`;
-//! `one_engine_swaps_out_in_each_round`; `actions_do_not_depend_on_the_order`.
+//! `one_engine_swaps_out_in_each_round`; `actions_do_not_depend_on_the_order`;
+//! `what_is_held_out_is_dropped_as_if_it_were_not_requested`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,7 +36,9 @@ use crate::action::{Action, Once, Setting};
 use crate::decision::{Objective, Request};
 use crate::device::Device;
 use crate::knob::{Knob, QueueSetting};
+use crate::outcome::Outcome;
 use crate::reason::Reason;
+use crate::trial::Arm;
 
 /// Requester of a value that the configuration fixes.
 pub const CONFIG: &str = "config";
@@ -43,6 +50,8 @@ pub struct Claim {
     pub engine: String,
     /// What it requests.
     pub request: Request,
+    /// Whether the engine's trial has it applied.
+    pub arm: Arm,
 }
 
 /// The rule that decided; see the module.
@@ -65,12 +74,29 @@ pub enum Rule {
     AppEnds,
     /// Dropped: another engine swaps out in this round.
     SwapOutByAnother,
+    /// Dropped: the episode is compared with those in which the engine acts.
+    HeldOut,
+    /// Dropped: the engine learns, and its trial has not begun.
+    Observing,
+    /// Dropped: the engine did not pay, and rests.
+    Resting,
+    /// Dropped: a person switched the engine off.
+    SwitchedOff,
     /// A rule of another version of brisk, in a record.
     #[serde(other)]
     Unknown,
 }
 
 impl Rule {
+    /// Of a request that this rule dropped: what became of it.
+    #[must_use]
+    pub fn outcome_of_dropped(self) -> Outcome {
+        match self {
+            Self::HeldOut | Self::Observing | Self::Resting | Self::SwitchedOff => Outcome::HeldOut,
+            _ => Outcome::Dropped,
+        }
+    }
+
     /// Its name, as in records.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -83,8 +109,23 @@ impl Rule {
             Self::Protected => "protected",
             Self::AppEnds => "app_ends",
             Self::SwapOutByAnother => "swap_out_by_another",
+            Self::HeldOut => "held_out",
+            Self::Observing => "observing",
+            Self::Resting => "resting",
+            Self::SwitchedOff => "switched_off",
             Self::Unknown => "unknown",
         }
+    }
+}
+
+/// The rule by which an arm drops requests; `None` where they are applied.
+fn rule_of(arm: Arm) -> Option<Rule> {
+    match arm {
+        Arm::On => None,
+        Arm::HeldOut => Some(Rule::HeldOut),
+        Arm::Observing => Some(Rule::Observing),
+        Arm::Resting => Some(Rule::Resting),
+        Arm::Off => Some(Rule::SwitchedOff),
     }
 }
 
@@ -139,19 +180,35 @@ pub struct Person<'a> {
 #[must_use]
 pub fn resolve(person: Person<'_>, engines: &[&str], claims: &[Claim], devices: &[Device]) -> Resolution {
     let (mut settings, mut actions) = (Vec::new(), Vec::new());
+    let (mut left_out_settings, mut left_out_actions) = (Vec::new(), Vec::new());
     for claim in claims {
         let by = By {
             objective: claim.request.objective,
             place: engines.iter().position(|engine| *engine == claim.engine).unwrap_or(engines.len()),
             claim,
         };
-        match &claim.request.action {
-            Action::Set(setting) => settings.push((setting, by)),
-            Action::Once(once) => actions.push((once, by)),
+        match (&claim.request.action, rule_of(claim.arm)) {
+            (Action::Set(setting), None) => settings.push((setting, by)),
+            (Action::Set(setting), Some(rule)) => {
+                left_out_settings.push(by.resolved(setting.clone(), rule, Vec::new()))
+            }
+            (Action::Once(once), Some(rule)) if !once.only_restores() => {
+                left_out_actions.push(by.resolved(once.clone(), rule, Vec::new()));
+            }
+            (Action::Once(once), _) => actions.push((once, by)),
         }
     }
-    let (settings, dropped_settings) = resolve_settings(person.fixed, settings, devices);
-    let (actions, dropped_actions) = resolve_actions(person.protected, actions);
+    let (settings, mut dropped_settings) = resolve_settings(person.fixed, settings, devices);
+    let (actions, mut dropped_actions) = resolve_actions(person.protected, actions);
+    // One state for each knob: what is in force goes before what is not, and of the others the first.
+    for one in left_out_settings {
+        if !settings.iter().chain(&dropped_settings).any(|known| known.what.knob == one.what.knob) {
+            dropped_settings.push(one);
+        }
+    }
+    dropped_settings.sort_by(|a, b| a.what.knob.cmp(&b.what.knob));
+    dropped_actions.extend(left_out_actions);
+    order_of_execution(&mut dropped_actions);
     Resolution { settings, dropped_settings, actions, dropped_actions }
 }
 
@@ -286,11 +343,12 @@ fn resolve_actions(protected: &BTreeSet<String>, requested: Vec<(&Once, By<'_>)>
         }
         kept.extend(of_group.into_iter().map(|(resolved, _)| resolved));
     }
-    let order =
-        |resolved: &mut Vec<Resolved<Once>>| resolved.sort_by(|a, b| (&a.what, &a.engine).cmp(&(&b.what, &b.engine)));
-    order(&mut kept);
-    order(&mut dropped);
+    order_of_execution(&mut kept);
     (kept, dropped)
+}
+
+fn order_of_execution(resolved: &mut [Resolved<Once>]) {
+    resolved.sort_by(|a, b| (&a.what, &a.engine).cmp(&(&b.what, &b.engine)));
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::knob::{Knob, QueueSetting};
 
 /// A block device as engines see it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Device {
     /// Kernel name.
     pub name: String,
@@ -17,6 +17,55 @@ pub struct Device {
     pub schedulers: Vec<String>,
     /// Settings that it has and their values before brisk changed any.
     pub originals: Vec<(QueueSettingText, String)>,
+    /// Whether programs are read from it.
+    #[serde(default)]
+    pub has_programs: bool,
+    /// Whether a swap area is on it.
+    #[serde(default)]
+    pub has_swap: bool,
+    /// How fast it is, where that was measured.
+    #[serde(default)]
+    pub speeds: Option<Speeds>,
+}
+
+/// How fast a device is: what engines weigh reading ahead and writing out by.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Speeds {
+    /// Latency of a random read of 4 KiB, one at a time.
+    pub random_read_us: f64,
+    /// Bandwidth of sequential reads.
+    pub read_mib_per_s: f64,
+    /// Bandwidth of sequential writes.
+    pub write_mib_per_s: f64,
+    /// Throughput of many random reads at once as a multiple of that of one: the reads that it serves at the same time.
+    pub parallel_reads: f64,
+}
+
+impl Speeds {
+    /// What is assumed of a device of this kind until it is measured: the median over the presets of the laboratory's
+    /// flash model. Unknown kinds count as eMMC.
+    #[must_use]
+    pub fn of_kind(kind: &str) -> Self {
+        let (random_read_us, read_mib_per_s, write_mib_per_s, parallel_reads) = match kind {
+            "sd" => (1_250.0, 13.0, 8.0, 1.0),
+            "ufs" | "nvme" => (57.0, 2_000.0, 1_150.0, 3.9),
+            _ => (187.0, 80.0, 20.0, 1.5),
+        };
+        Self { random_read_us, read_mib_per_s, write_mib_per_s, parallel_reads }
+    }
+
+    /// The first value that is no speed, by name.
+    #[must_use]
+    pub fn fault(&self) -> Option<(&'static str, f64)> {
+        let all = [
+            ("random_read_us", self.random_read_us),
+            ("read_mib_per_s", self.read_mib_per_s),
+            ("write_mib_per_s", self.write_mib_per_s),
+            ("parallel_reads", self.parallel_reads),
+        ];
+        all.into_iter().find(|(_, value)| !value.is_finite() || *value <= 0.0)
+    }
 }
 
 /// A setting in its text form: as part of a record it must stay readable when settings are added.
@@ -37,6 +86,12 @@ impl Device {
     #[must_use]
     pub fn model_of_any_firmware(&self) -> Option<&str> {
         self.model.rsplit_once(FIRMWARE).map(|(model, _)| model)
+    }
+
+    /// How fast it is: as measured, or as its kind is.
+    #[must_use]
+    pub fn speeds(&self) -> Speeds {
+        self.speeds.unwrap_or_else(|| Speeds::of_kind(&self.kind))
     }
 
     /// Value of a setting before brisk changed it.

@@ -18,6 +18,7 @@
 //! - [`snapshot`]: one moment of the machine, and the rates between two.
 //! - [`survey`]: what engines show of apps, pages and launches.
 //! - [`token_bucket`]: a rate limit.
+//! - [`trial`]: whether an engine pays, by episodes of which some are held out.
 //! - [`state`]: requests with what became of them.
 //! - [`units`]: sizes, durations and rates as people write and read them.
 //! - [`stats`]: the statistics that brisk reports, each with its interval.
@@ -44,4 +45,5 @@ pub mod state;
 pub mod stats;
 pub mod survey;
 pub mod token_bucket;
+pub mod trial;
 pub mod units;

@@ -78,6 +78,8 @@ pub enum Outcome {
     Paused,
     /// The arbiter dropped the request; its rule says why.
     Dropped,
+    /// The trial of the engine left the request out; its rule says why. The engine may request it again.
+    HeldOut,
 }
 
 impl Outcome {
@@ -85,6 +87,12 @@ impl Outcome {
     #[must_use]
     pub fn is_in_force(&self) -> bool {
         matches!(self, Self::Unchanged | Self::Written { .. } | Self::Restored { .. })
+    }
+
+    /// Whether the arbiter dropped the request, for whichever reason.
+    #[must_use]
+    pub fn is_dropped(&self) -> bool {
+        matches!(self, Self::Dropped | Self::HeldOut)
     }
 
     /// Its name, as in records.
@@ -105,6 +113,7 @@ impl Outcome {
             Self::Refused { .. } => "refused",
             Self::Paused => "paused",
             Self::Dropped => "dropped",
+            Self::HeldOut => "held_out",
         }
     }
 
@@ -145,6 +154,7 @@ mod tests {
             Outcome::Refused { why: "busy".to_owned() },
             Outcome::Paused,
             Outcome::Dropped,
+            Outcome::HeldOut,
         ] {
             let value = serde_json::to_value(Outcomes::from([(knob.clone(), outcome.clone())])).expect("JSON");
             assert_eq!(value["queue/sda/scheduler"]["outcome"].as_str(), Some(outcome.name()));

@@ -237,10 +237,6 @@ pub struct SwapWrites {
 pub struct Prefetched {
     /// Apps that are known.
     pub apps: u64,
-    /// Those of them that certainly gain, and those that are left alone.
-    pub gaining_apps: u64,
-    /// Apps for which it does not pay.
-    pub left_alone_apps: u64,
     /// Launches that were read ahead and learned.
     pub launches: u64,
     /// Bytes that were asked for.
@@ -268,21 +264,6 @@ pub struct AppLaunches {
     pub planned_bytes: u64,
     /// What of that is of files that other apps use as well.
     pub shared_bytes: u64,
-    /// `unknown`, `gains` or `left_alone`.
-    pub verdict: String,
-    /// Since when it is left alone, by the wall clock.
-    pub left_alone_since_unix_ms: Option<u64>,
-    /// Launches with reading ahead that are compared.
-    pub launches_with: u64,
-    /// The same without.
-    pub launches_without: u64,
-    /// Wait for storage with reading ahead as a multiple of that without, and its interval of 95 %; `None` with fewer
-    /// than two of each.
-    pub wait_ratio: Option<f64>,
-    /// Lower end.
-    pub wait_ratio_low: Option<f64>,
-    /// Upper end.
-    pub wait_ratio_high: Option<f64>,
     /// Bytes that were asked for.
     pub asked_bytes: u64,
     /// What of them the device read.

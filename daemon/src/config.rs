@@ -175,15 +175,37 @@ impl Default for Services {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Engines {
-    /// Their names, first before last.
-    #[serde(deserialize_with = "engine_names")]
-    pub order: Vec<String>,
+    /// Which run.
+    pub order: Order,
+    /// Whether they are tried, by episodes that are held out.
+    pub trial: bool,
 }
 
 impl Default for Engines {
     fn default() -> Self {
-        Self { order: engines::by_default().into_iter().map(str::to_owned).collect() }
+        Self { order: Order::Auto, trial: true }
     }
+}
+
+impl Engines {
+    /// Names of those that run, first before last.
+    #[must_use]
+    pub fn names(&self) -> Vec<&str> {
+        match &self.order {
+            Order::Auto => engines::NAMES.to_vec(),
+            Order::These(names) => names.iter().map(String::as_str).collect(),
+        }
+    }
+}
+
+/// Which engines run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Order {
+    /// All, by the evidence of their trials.
+    #[default]
+    Auto,
+    /// These, first before last.
+    These(Vec<String>),
 }
 
 /// A value as the kernel shows it, written as a text or a number.
@@ -251,6 +273,37 @@ impl Serialize for Devices {
             Self::Auto => serializer.serialize_str("auto"),
             Self::These(names) => names.serialize(serializer),
         }
+    }
+}
+
+impl Serialize for Order {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Auto => serializer.serialize_str("auto"),
+            Self::These(names) => names.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Order {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum WordOrNames {
+            Word(String),
+            Names(Vec<String>),
+        }
+        let names = match WordOrNames::deserialize(deserializer) {
+            Ok(WordOrNames::Word(word)) if word == "auto" => return Ok(Self::Auto),
+            Ok(WordOrNames::Names(names)) => names,
+            _ => {
+                return Err(de::Error::custom(
+                    "write \"auto\", or a list of engines such as [\"prefetch\", \"smartio\"]",
+                ));
+            }
+        };
+        check_engine_names(&names).map_err(de::Error::custom)?;
+        Ok(Self::These(names))
     }
 }
 
@@ -324,17 +377,16 @@ fn checked<'de, D: Deserializer<'de>, C: Section>(deserializer: D) -> Result<C, 
     Ok(config)
 }
 
-fn engine_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    let names = Vec::<String>::deserialize(deserializer)?;
+fn check_engine_names(names: &[String]) -> Result<(), String> {
     for (index, name) in names.iter().enumerate() {
         if !engines::NAMES.contains(&name.as_str()) {
-            return Err(de::Error::custom(complaint::no_such("engine", name, engines::NAMES)));
+            return Err(complaint::no_such("engine", name, engines::NAMES));
         }
         if names[..index].contains(name) {
-            return Err(de::Error::custom(format!("the engine '{name}' is named twice")));
+            return Err(format!("the engine '{name}' is named twice"));
         }
     }
-    Ok(names)
+    Ok(())
 }
 
 #[cfg(test)]

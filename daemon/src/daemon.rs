@@ -12,6 +12,7 @@ mod people;
 mod round;
 mod stand_in;
 mod start;
+mod trying;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
@@ -42,6 +43,7 @@ use crate::devices::{self, Disks};
 use crate::engines::Engines;
 use crate::killers::Killers;
 use crate::places::Places;
+use crate::profiles;
 use crate::recorder::Recorder;
 use crate::returns::Returns;
 use crate::savings::{EnginesInForce, Savings};
@@ -50,6 +52,7 @@ use crate::service::ServiceManager;
 use crate::settings::Settings;
 use crate::sources::Sources;
 use crate::timers::{Timer, Timers};
+use crate::trials::Trials;
 
 pub use start::Options;
 
@@ -122,6 +125,10 @@ struct Policy {
     /// The text of `config` and the measured profiles, for the record.
     configuration: Configuration,
     engines: Engines,
+    /// Whether engines pay, and what of theirs is not applied meanwhile.
+    trials: Trials,
+    /// Release of the kernel, for the trials.
+    kernel: String,
     /// What engines have learned, as it was written last.
     saved: BTreeMap<String, String>,
 }
@@ -317,11 +324,13 @@ impl Daemon {
         self.timers.set(timer::SCAN_DEVICES, None);
         self.machine.scanned_ns = Some(self.moment.now.monotonic_ns);
         self.state.counts.device_scans += 1;
-        let Disks { managed: found, left_alone } =
+        let Disks { managed: mut found, left_alone } =
             match devices::disks(&self.machine.sense, &self.policy.config.daemon.devices) {
                 Ok(disks) => disks,
                 Err(error) => return self.report_trouble(format!("cannot read the devices: {}", in_one_line(&error))),
             };
+        let complaints = profiles::add_speeds(&mut found, &self.policy.configuration.files);
+        complaints.into_iter().for_each(|complaint| self.report_trouble(complaint));
         self.actuator.invalidate();
         self.machine.places.forget();
         for one in left_alone.iter().filter(|one| !self.machine.left_alone.contains(one)) {

@@ -19,10 +19,12 @@ use crate::config::{Config, Devices};
 
 /// Devices in memory, which are no disks.
 const MEMORY: [&str; 2] = ["zram", "ram"];
+/// Where programs are: of a Linux distribution, of Android.
+const PROGRAMS: [&str; 2] = ["/usr", "/data/app"];
 /// Devices that are files, discs, programs or networks.
 const NOT_LOCAL: [&str; 8] = ["loop", "nbd", "rbd", "drbd", "sr", "fd", "zd", "ublkb"];
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Disks {
     pub managed: Vec<Device>,
     pub left_alone: Vec<LeftAlone>,
@@ -60,7 +62,10 @@ pub fn disks(sense: &Sense, choice: &Devices) -> brisk_sense::Result<Disks> {
         mounts.iter().flat_map(|mount| storage.below_mount(mount).disks).collect()
     };
     let (of_phones, mut used) = (below(&of_phones), below(&others));
-    used.extend(storage.below_swap().disks);
+    let with_swap = storage.below_swap().disks;
+    let with_programs: BTreeSet<String> =
+        PROGRAMS.iter().flat_map(|path| storage.below_path(Path::new(path)).disks).collect();
+    used.extend(with_swap.iter().cloned());
     for device in storage.devices() {
         let name = &device.name;
         let why = match choice {
@@ -78,7 +83,11 @@ pub fn disks(sense: &Sense, choice: &Devices) -> brisk_sense::Result<Disks> {
         match why {
             Some(why) => leave(name, why),
             None => match describe(sense, device)? {
-                Some(described) => found.managed.push(described),
+                Some(described) => found.managed.push(Device {
+                    has_programs: with_programs.contains(name),
+                    has_swap: with_swap.contains(name),
+                    ..described
+                }),
                 None => leave(name, Why::NoScheduler),
             },
         }
@@ -188,6 +197,7 @@ fn describe(sense: &Sense, device: &BlockDevice) -> brisk_sense::Result<Option<D
         kind,
         schedulers: queue.schedulers.available.clone(),
         originals: settings(sense, &queue)?,
+        ..Device::default()
     }))
 }
 

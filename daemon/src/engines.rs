@@ -7,18 +7,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use brisk_core::action::Once;
+use brisk_core::action::{Action, Once};
 use brisk_core::app::{App, Tolerance};
 use brisk_core::arbiter::{self, Claim, Person, Resolution};
-use brisk_core::decision::{Decision, Needs, Note, Observed, Uses};
+use brisk_core::decision::{Decision, Needs, Note, Observed, Request, Uses};
 use brisk_core::event::Event;
 use brisk_core::reason::Reason;
 use brisk_core::snapshot::Part;
 use brisk_core::survey::{Shown, Topic};
+use brisk_core::trial::{Arm, LeftOut, Plan, Scope, Subject, Told};
 use brisk_engine::kit::learned::file_of;
 use brisk_engine::kit::{AnyEngine, Engine, Running};
 
-use crate::config::Config;
+use crate::config::{Config, Order};
 
 /// Passes all engines of this brisk to another macro, after what that takes first: a line each, in their order of
 /// precedence, with the name of its section in the configuration.
@@ -41,13 +42,6 @@ macro_rules! list {
         /// The names of all engines, in their order of precedence.
         pub const NAMES: &[&str] = &[$(<$engine>::NAME),*];
 
-        /// Those that run unless the configuration says otherwise.
-        #[must_use]
-        pub fn by_default() -> Vec<&'static str> {
-            let all = [$((<$engine>::NAME, <$engine>::BY_DEFAULT)),*];
-            all.into_iter().filter(|(_, runs)| *runs).map(|(name, _)| name).collect()
-        }
-
         /// The engine of that name, which begins.
         fn begin(
             name: &str,
@@ -57,7 +51,11 @@ macro_rules! list {
         ) -> Option<Box<dyn AnyEngine>> {
             match name {
                 $(<$engine>::NAME => {
-                    Some(Box::new(Running::<$engine>::new(config.$section.clone(), files, complaints)))
+                    let mut own = config.$section.clone();
+                    if config.engines.order == Order::Auto {
+                        <$engine>::unnamed(&mut own);
+                    }
+                    Some(Box::new(Running::<$engine>::new(own, files, complaints)))
                 })*
                 _ => None,
             }
@@ -87,6 +85,17 @@ pub struct Round {
     pub notes: Vec<Note>,
     /// When an engine wants to be asked again.
     pub next_look_ns: Option<u64>,
+    /// What concerns the trials of engines.
+    pub trials: ForTrials,
+}
+
+/// What a round says of the trials of engines.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ForTrials {
+    /// For which subjects engines had something to request, applied or not.
+    pub touched: BTreeSet<(String, Subject)>,
+    /// What engines say of them.
+    pub told: Vec<(String, Subject, Told)>,
 }
 
 /// Events that are kept for engines that are not asked: the oldest are dropped.
@@ -99,6 +108,8 @@ struct Member {
     engine: Box<dyn AnyEngine>,
     /// It decides by the memory of the machine.
     by_memory: bool,
+    /// How it is tried.
+    plan: Option<Plan>,
     /// What its last decision needs.
     needs: Needs,
 }
@@ -116,8 +127,8 @@ impl Engines {
     #[must_use]
     pub fn new(config: &Config, files: &BTreeMap<String, String>) -> (Self, Vec<String>) {
         let mut complaints = Vec::new();
-        let names = config.engines.order.iter();
-        let engines = names.filter_map(|name| Some((name.clone(), begin(name, config, files, &mut complaints)?)));
+        let names = config.engines.names().into_iter();
+        let engines = names.filter_map(|name| Some((name.to_owned(), begin(name, config, files, &mut complaints)?)));
         (Self::these(engines.collect()), complaints)
     }
 
@@ -129,7 +140,8 @@ impl Engines {
             let own = engine.uses();
             let by_memory = own.memory;
             uses.extend(own);
-            Member { name, engine, by_memory, needs: Needs::default() }
+            let plan = engine.trial();
+            Member { name, engine, by_memory, plan, needs: Needs::default() }
         };
         Self { members: engines.into_iter().map(member).collect(), uses, missed: Vec::new() }
     }
@@ -137,6 +149,12 @@ impl Engines {
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
         self.members.iter().map(|member| member.name.as_str()).collect()
+    }
+
+    /// How each is tried.
+    #[must_use]
+    pub fn plans(&self) -> BTreeMap<String, Option<Plan>> {
+        self.members.iter().map(|member| (member.name.clone(), member.plan)).collect()
     }
 
     /// What engines have learned, by folder and name as in `files` of [`Engines::new`].
@@ -183,16 +201,22 @@ impl Engines {
 
     /// Edges that undo what lasts, each with its engine, before the engines are dropped.
     pub fn end(&mut self) -> Vec<(String, Once)> {
+        let names: Vec<String> = self.members.iter().map(|member| member.name.clone()).collect();
+        names.iter().flat_map(|name| self.undo(name)).collect()
+    }
+
+    /// The same of one engine, which goes on.
+    pub fn undo(&mut self, engine: &str) -> Vec<(String, Once)> {
         let of = |member: &mut Member| {
             let edges = member.engine.end();
             edges.into_iter().map(|once| (member.name.clone(), once)).collect::<Vec<_>>()
         };
-        self.members.iter_mut().flat_map(of).collect()
+        self.members.iter_mut().filter(|member| member.name == engine).flat_map(of).collect()
     }
 
     /// Asks all engines, and has the arbiter resolve their requests and the choices of the configuration. Settings of a
-    /// device that is not managed are left out.
-    pub fn decide(&mut self, config: &Config, observed: &Observed<'_>) -> Round {
+    /// device that is not managed are left out; what trials leave out is dropped.
+    pub fn decide(&mut self, config: &Config, observed: &Observed<'_>, left_out: &[LeftOut]) -> Round {
         let mut round = Round::default();
         let mut claims = Vec::new();
         let is_unread = observed.now.unread.has(Part::Memory);
@@ -203,7 +227,7 @@ impl Engines {
             events: &late,
             ..*observed
         };
-        for Member { name, engine, by_memory, needs } in &mut self.members {
+        for Member { name, engine, by_memory, plan, needs } in &mut self.members {
             if *by_memory && is_unread {
                 let again_ns = observed.now.at_ns.saturating_add(UNREAD_NS);
                 round.next_look_ns = round.next_look_ns.into_iter().chain([again_ns]).min();
@@ -215,7 +239,17 @@ impl Engines {
             let decision = engine.decide(if *by_memory { &of_memory } else { observed });
             let Decision { requests, notes, next_look_ns, .. } = decision;
             *needs = decision.needs;
-            claims.extend(requests.into_iter().map(|request| Claim { engine: name.clone(), request }));
+            let of_engine: Vec<&LeftOut> = left_out.iter().filter(|one| one.engine == *name).collect();
+            for request in requests {
+                let subjects = plan.map_or_else(Vec::new, |plan| subjects(plan.scope, &request, observed));
+                let arm = arm(&of_engine, &subjects, &request);
+                let counts = !matches!(&request.action, Action::Once(once) if once.only_restores());
+                let touched = subjects.into_iter().filter(|_| counts).map(|subject| (name.clone(), subject));
+                round.trials.touched.extend(touched);
+                claims.push(Claim { engine: name.clone(), request, arm });
+            }
+            let told = engine.told().into_iter().map(|(subject, told)| (name.clone(), subject, told));
+            round.trials.told.extend(told);
             round.notes.extend(notes.into_iter().map(|reason| Note { engine: name.clone(), reason }));
             round.next_look_ns = round.next_look_ns.into_iter().chain(next_look_ns).min();
         }
@@ -233,6 +267,36 @@ impl Engines {
         round.resolution = arbiter::resolve(person, &self.names(), &claims, observed.devices);
         round
     }
+}
+
+/// The subjects of an engine's trials that a request is for.
+fn subjects(scope: Scope, request: &Request, observed: &Observed<'_>) -> Vec<Subject> {
+    let (device, group) = match &request.action {
+        Action::Set(setting) => (setting.knob.device(), setting.knob.group()),
+        Action::Once(once) => (None, Some(once.group())),
+    };
+    let app = || group.and_then(|group| observed.apps.iter().find(|app| app.group == group));
+    match scope {
+        Scope::Machine => vec![Subject::Machine],
+        Scope::App => app().map(|app| Subject::App(app.id.clone())).into_iter().collect(),
+        Scope::Disk => {
+            let is_meant = |name: &str| match device {
+                Some(device) => device == name,
+                None => app().is_some_and(|app| app.may_use(name)),
+            };
+            observed.devices.iter().filter(|device| is_meant(&device.name)).map(Subject::disk).collect()
+        }
+    }
+}
+
+/// Whether a request is applied; `left_out` is what is not of this engine.
+fn arm(left_out: &[&LeftOut], subjects: &[Subject], request: &Request) -> Arm {
+    let reads_back =
+        matches!(&request.action, Action::Once(Once::PageIn { .. } | Once::MapIn { .. } | Once::ReadAhead { .. }));
+    let is_meant = |one: &&&LeftOut| {
+        !(one.reads_back && reads_back) && one.subject.as_ref().is_none_or(|subject| subjects.contains(subject))
+    };
+    left_out.iter().filter(is_meant).map(|one| one.arm).max().unwrap_or(Arm::On)
 }
 
 /// Groups of protected apps: the configuration gives them the class `system`.

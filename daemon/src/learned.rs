@@ -15,6 +15,10 @@ use brisk_engine::iram::learned::Learned;
 use brisk_engine::kit::learned::{file_of, is_learned};
 
 use crate::engines::{self, NAMES};
+use crate::trials::Trials;
+
+/// The file of the trials of engines.
+pub const TRIALS: &str = "trials.json";
 
 /// Larger files are none of ours.
 const FILE_BYTES_MAX: u64 = 8 << 20;
@@ -43,6 +47,18 @@ pub fn read(dir: &Path) -> (BTreeMap<String, String>, Vec<String>) {
         }
     }
     (files, complaints)
+}
+
+/// The trials of engines; without those of a file that cannot be used, with a complaint.
+#[must_use]
+pub fn trials(dir: &Path) -> (Trials, Option<String>) {
+    let of = |why: String| (Trials::default(), Some(format!("the trials of engines begin anew: {why}")));
+    let text = match brisk_program::files::read_text(&dir.join(TRIALS), FILE_BYTES_MAX) {
+        Ok(text) => text,
+        Err(error) if error.is_missing() => return (Trials::default(), None),
+        Err(error) => return of(in_one_line(&error)),
+    };
+    Trials::of(Some(&text)).map_or_else(|error| of(error.to_string()), |trials| (trials, None))
 }
 
 /// The most memory that each app has needed, by its id, as the memory engine learned it in `dir`: anonymous pages, in
@@ -91,7 +107,7 @@ pub fn write(dir: &Path, name: &str, text: &str) -> Result<(), NotWritten> {
 /// When a file cannot be changed. A file that cannot be understood is an error too: what is in it is not known to be
 /// forgotten.
 pub fn forget(dir: &Path, app: Option<&str>) -> Result<bool, NotWritten> {
-    let mut known = false;
+    let mut known = forget_trials(dir, app)?;
     for engine in NAMES {
         let path = dir.join(file_of(engine));
         let failed = |source: io::Error| NotWritten { path: path.clone(), source };
@@ -112,6 +128,31 @@ pub fn forget(dir: &Path, app: Option<&str>) -> Result<bool, NotWritten> {
             known = true;
             write(dir, &file_of(engine), &text)?;
         }
+    }
+    Ok(known)
+}
+
+/// The same of the trials of engines. What persons switched stays.
+fn forget_trials(dir: &Path, app: Option<&str>) -> Result<bool, NotWritten> {
+    let path = dir.join(TRIALS);
+    let failed = |source: io::Error| NotWritten { path: path.clone(), source };
+    let text = match brisk_program::files::read_text(&path, FILE_BYTES_MAX) {
+        Ok(text) => text,
+        Err(error) if error.is_missing() => return Ok(false),
+        Err(_) if app.is_none() => String::new(),
+        Err(error) => return Err(failed(io::Error::other(error))),
+    };
+    let mut trials = match Trials::of(Some(&text)) {
+        Ok(trials) => trials,
+        // What cannot be understood may have anything in it.
+        Err(_) if app.is_none() => return fs::remove_file(&path).map(|()| true).map_err(failed),
+        Err(error) => return Err(failed(error.into())),
+    };
+    let known = trials.forget(app);
+    match trials.text() {
+        Some(text) if known => write(dir, TRIALS, &text)?,
+        None => fs::remove_file(&path).map_err(failed)?,
+        Some(_) => {}
     }
     Ok(known)
 }

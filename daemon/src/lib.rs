@@ -40,3 +40,4 @@ pub mod service;
 pub mod settings;
 pub mod sources;
 pub mod timers;
+pub mod trials;

@@ -1,13 +1,78 @@
-//! What was measured on devices, by `brisk profile` and `brisk study`: files of the engines, one for each model of
-//! device.
+//! What was measured on devices, by `brisk tune`: files of the engines and one of speeds, for each model of device.
 
 use std::collections::BTreeMap;
 use std::path::Path;
+
+use brisk_api::PARTS;
+use brisk_core::device::{Device, Speeds};
+use brisk_engine::smartio::{self, file_name};
+use brisk_engine::smartstorage;
+use serde::{Deserialize, Serialize};
+
+/// Folder of [`MeasuredSpeeds`].
+pub const SPEEDS: &str = "speeds";
 
 /// Larger files are none of ours, and left out.
 pub const FILE_BYTES_MAX: u64 = 256 << 10;
 /// A record holds all of them in one piece.
 const ALL_BYTES_MAX: usize = 512 << 10;
+
+/// How fast devices of a model are. The form of `/var/lib/brisk/profiles/speeds/MODEL.toml`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MeasuredSpeeds {
+    /// The device's own name, firmware included.
+    pub model: String,
+    /// When, RFC 3339.
+    pub measured_at: String,
+    pub speeds: Speeds,
+}
+
+impl MeasuredSpeeds {
+    /// Reads it from its text.
+    ///
+    /// # Errors
+    /// When it is none, or has values that are no speeds.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let found: Self = toml::from_str(text).map_err(|error| error.message().to_owned())?;
+        match found.speeds.fault() {
+            None => Ok(found),
+            Some((name, value)) => Err(format!("{name} = {value} is no speed")),
+        }
+    }
+}
+
+/// Tells each device how fast it is, from files as [`read`] returns them; complaints about those that cannot be used.
+pub fn add_speeds(devices: &mut [Device], files: &BTreeMap<String, String>) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for device in devices {
+        let file_of = |model: &str| format!("{SPEEDS}/{}", file_name(model));
+        let models = [Some(device.model.as_str()), device.model_of_any_firmware()].into_iter().flatten();
+        let name = models.filter(|model| !model.is_empty()).map(file_of).find(|name| files.contains_key(name));
+        device.speeds = name.and_then(|name| {
+            MeasuredSpeeds::parse(&files[&name])
+                .map_err(|why| complaints.push(format!("{name} cannot be used, so speeds are assumed: {why}")))
+                .ok()
+                .map(|measured| measured.speeds)
+        });
+    }
+    complaints
+}
+
+/// What of [`brisk_api::PARTS`] was measured of a device, by the files that [`read`] returns.
+#[must_use]
+pub fn measured(device: &Device, files: &BTreeMap<String, String>) -> Vec<String> {
+    let toml = file_name(&device.model);
+    let json = format!("{}.json", toml.trim_end_matches(".toml"));
+    // Settings that were shipped or given have no evidence.
+    let has = |name: String, mark: &str| files.get(&name).is_some_and(|text| text.contains(mark));
+    let parts = [
+        device.speeds.is_some(),
+        has(format!("{}/{toml}", smartio::NAME), "[evidence]"),
+        has(format!("{}/{json}", smartstorage::NAME), ""),
+    ];
+    PARTS.into_iter().zip(parts).filter(|(_, is_measured)| *is_measured).map(|(part, _)| part.to_owned()).collect()
+}
 
 /// Texts of all finished files (`.toml`, `.json`) in the folders of `dir`, by folder and name: `smartio/MODEL.toml`.
 /// What cannot be read is left out, and so is what is beyond half a megabyte in all.
@@ -47,6 +112,24 @@ pub fn read(dir: &Path) -> BTreeMap<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_device_is_as_fast_as_was_measured_on_its_model() {
+        let speeds = Speeds { random_read_us: 321.0, ..Speeds::of_kind("sd") };
+        let measured = MeasuredSpeeds { model: "X, firmware 2".into(), measured_at: "2026-11-26".into(), speeds };
+        let text = toml::to_string(&measured).expect("TOML");
+        assert_eq!(MeasuredSpeeds::parse(&text), Ok(measured));
+        let of = |model: &str| Device { model: model.to_owned(), kind: "sd".to_owned(), ..Device::default() };
+        let broken = text.replace("321.0", "0.0");
+        let files = BTreeMap::from([
+            (format!("{SPEEDS}/{}", file_name("X, firmware 2")), text),
+            (format!("{SPEEDS}/{}", file_name("Y")), broken),
+        ]);
+        let mut devices = ["X, firmware 2", "X, firmware 3", "Y, firmware 1", ""].map(of);
+        let complaints = add_speeds(&mut devices, &files);
+        assert_eq!(devices.map(|device| device.speeds().random_read_us), [321.0, 1_250.0, 1_250.0, 1_250.0]);
+        assert_eq!(complaints, ["speeds/Y.toml cannot be used, so speeds are assumed: random_read_us = 0 is no speed"]);
+    }
 
     #[test]
     fn files_are_known_by_folder_and_name() {

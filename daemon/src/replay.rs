@@ -9,7 +9,6 @@ use brisk_core::arbiter::{Resolved, Rule};
 use brisk_core::decision::Observed;
 use brisk_core::event::{Event, EventKind};
 use brisk_core::knob::Knob;
-use brisk_core::outcome::Outcome;
 use brisk_core::snapshot::Snapshot;
 use brisk_core::state::{ActionState, SettingState};
 use brisk_engine::kit::learned::is_learned;
@@ -108,9 +107,9 @@ impl Replay {
     pub fn take(&mut self, item: Item) {
         match item {
             Item::Decided(decided) => {
-                let is_kept = |state: &&SettingState| state.outcome != Outcome::Dropped;
+                let is_kept = |state: &&SettingState| !state.outcome.is_dropped();
                 self.recorded = choices(decided.settings.iter().filter(is_kept).map(|state| &state.resolved));
-                let was_requested = |state: &&ActionState| state.outcome != Outcome::Dropped;
+                let was_requested = |state: &&ActionState| !state.outcome.is_dropped();
                 self.recorded_actions =
                     actions(decided.actions.iter().filter(was_requested).map(|state| &state.resolved));
                 self.compare();
@@ -193,7 +192,7 @@ impl Replay {
             devices: &self.scene.devices,
             apps: &self.scene.apps,
         };
-        let round = self.engines.decide(&self.config, &observed);
+        let round = self.engines.decide(&self.config, &observed, &self.scene.left_out);
         self.replayed = choices(round.resolution.settings.iter());
         self.replayed_actions = actions(round.resolution.actions.iter());
         self.recorded_actions.clear();

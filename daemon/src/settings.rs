@@ -39,7 +39,7 @@ impl Settings {
         for (one, is_dropped) in decided {
             let knob = &one.what.knob;
             let outcome = match outcomes.get(knob) {
-                _ if is_dropped => Outcome::Dropped,
+                _ if is_dropped => one.rule.outcome_of_dropped(),
                 Some(outcome) => outcome.clone(),
                 None => Outcome::Paused,
             };

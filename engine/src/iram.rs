@@ -46,10 +46,12 @@ mod survey;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::kit::{BackOff, Engine};
+use brisk_core::action::Ends;
 use brisk_core::decision::{Decision, Observed, Uses};
 use brisk_core::knob::Knob;
 use brisk_core::snapshot::Snapshot;
 use brisk_core::survey::{Shown, Topic};
+use brisk_core::trial::{Figure, Plan, Scope, Span};
 use serde::{Deserialize, Serialize};
 
 use candidates::{Outlook, Step};
@@ -252,6 +254,20 @@ impl Engine for Iram {
     fn uses(config: &Config) -> Uses {
         let ends = Some((config.ends, config.ends_per_minute));
         Uses { activities: true, memory: true, worker: true, keeper: true, ends, ..Uses::default() }
+    }
+
+    fn trial(config: &Config) -> Option<Plan> {
+        // What was taken from apps is away for a while after.
+        let (span, figure) = (Span::Time { block_s: 1_800, wash_out_s: 300 }, Figure::StallShare);
+        let plan = Plan { scope: Scope::Machine, span, figure, learn: 2 };
+        (config.mode == Mode::Adaptive).then_some(plan)
+    }
+
+    fn unnamed(config: &mut Config) {
+        // What an app loses by its end is not in the figure of the trial: a person has to want that.
+        if config.ends == Ends::Auto {
+            config.ends = Ends::Never;
+        }
     }
 
     fn begin(config: &Config, learned: Learned) -> State {

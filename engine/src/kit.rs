@@ -24,8 +24,10 @@ use std::fmt::Debug;
 
 use brisk_core::action::Once;
 use brisk_core::decision::{Decision, Objective, Observed, Request, Uses};
+use brisk_core::device::Device;
 use brisk_core::reason::Reason;
 use brisk_core::survey::{Shown, Topic};
+use brisk_core::trial::{Plan, Subject, Told};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -47,9 +49,6 @@ pub fn thaw(frozen: &mut BTreeMap<String, u64>, groups: Vec<(String, &'static st
 pub trait Engine: 'static {
     /// Its name in configurations and records.
     const NAME: &'static str;
-    /// Whether it runs unless the configuration says otherwise. One that freezes or ends apps does not: a person has to
-    /// name it.
-    const BY_DEFAULT: bool = false;
     /// Its section of the configuration.
     type Config: Section;
     /// Its memory between two calls.
@@ -67,6 +66,20 @@ pub trait Engine: 'static {
         Uses::default()
     }
 
+    /// How it is tried whether it pays; `None`: it acts whatever comes of it, as a mode that follows a paper does.
+    fn trial(_config: &Self::Config) -> Option<Plan> {
+        None
+    }
+
+    /// What it has to say of its trials after a call: of which subjects the episode that ends does not count, and which
+    /// begin anew.
+    fn told(_state: &Self::State) -> Vec<(Subject, Told)> {
+        Vec::new()
+    }
+
+    /// No person has named it: what takes that is switched off.
+    fn unnamed(_config: &mut Self::Config) {}
+
     /// Takes in what was measured on a device.
     ///
     /// # Errors
@@ -74,6 +87,9 @@ pub trait Engine: 'static {
     fn measured(_config: &mut Self::Config, _measured: Self::Measured) -> Result<(), String> {
         Ok(())
     }
+
+    /// Takes in which devices there are: those that it works with, and how fast they are.
+    fn devices(_config: &mut Self::Config, _devices: &[Device]) {}
 
     fn begin(_config: &Self::Config, _learned: Self::Learned) -> Self::State {
         Self::State::default()
@@ -103,12 +119,16 @@ pub trait AnyEngine {
     /// What it uses for as long as it runs.
     fn uses(&self) -> Uses;
     fn decide(&mut self, observed: &Observed<'_>) -> Decision<()>;
+    /// How it is tried whether it pays.
+    fn trial(&self) -> Option<Plan>;
+    /// What it has to say of its trials after a call.
+    fn told(&self) -> Vec<(Subject, Told)>;
     /// What it has learned, as a text for a file; `None` for an engine that learns nothing.
     fn learned(&mut self) -> Option<String>;
     /// Forgets what it has learned of an app, or all. Says whether there was anything.
     fn forget(&mut self, app: Option<&str>) -> bool;
     fn show(&self, topic: Topic<'_>) -> Option<Shown>;
-    /// Edges that undo what lasts, before it is dropped.
+    /// Edges that undo what lasts, before it is dropped or rests.
     fn end(&mut self) -> Vec<Once>;
 }
 
@@ -164,9 +184,18 @@ impl<E: Engine> AnyEngine for Running<E> {
             state = E::begin(&self.config, learned);
         }
         self.at_ns = observed.now.at_ns;
+        E::devices(&mut self.config, observed.devices);
         let Decision { state, requests, notes, next_look_ns, needs } = E::decide(&self.config, state, observed);
         self.state = state;
         Decision { state: (), requests, notes, next_look_ns, needs }
+    }
+
+    fn trial(&self) -> Option<Plan> {
+        E::trial(&self.config)
+    }
+
+    fn told(&self) -> Vec<(Subject, Told)> {
+        E::told(&self.state)
     }
 
     fn learned(&mut self) -> Option<String> {

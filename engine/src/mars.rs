@@ -50,12 +50,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::kit::{BackOff, Engine, S_NS};
 use brisk_core::decision::{Decision, Observed, Uses};
+use brisk_core::device::Device;
 use brisk_core::knob::Knob;
 use brisk_core::pages::AppPages;
 use brisk_core::survey::{Shown, SwapWrites, Topic};
+use brisk_core::trial::{Figure, Plan, Scope, Span};
 use serde::{Deserialize, Serialize};
 
-pub use config::{Config, Flash, Mode};
+pub use config::{Config, Mode};
 use learned::Learned;
 pub use live::LiveProcess;
 pub use reserve::Reserve;
@@ -186,6 +188,17 @@ impl Engine for Mars {
 
     fn uses(_config: &Config) -> Uses {
         Uses { activities: true, memory: true, returns: true, worker: true, keeper: true, ..Uses::default() }
+    }
+
+    fn trial(config: &Config) -> Option<Plan> {
+        // What was taken from apps is away for a while after.
+        let (span, figure) = (Span::Time { block_s: 1_800, wash_out_s: 300 }, Figure::StallShare);
+        let plan = Plan { scope: Scope::Machine, span, figure, learn: 2 };
+        (config.mode == Mode::Adaptive).then_some(plan)
+    }
+
+    fn devices(config: &mut Config, devices: &[Device]) {
+        config.know(devices);
     }
 
     fn begin(_config: &Config, learned: Learned) -> State {

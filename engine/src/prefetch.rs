@@ -9,11 +9,13 @@
 //! - [`learned`], [`history`]: which pages the launches of an app use. The first launch is *exact*: read-ahead of the
 //!   kernel is off (a level, `queue/DEVICE/read_ahead_kb`), so that what is mapped is what was used.
 //! - [`plan`]: what is read, in which order, and how much of it at once.
-//! - [`proof`]: whether it pays; an app for which it does not is left alone.
 //! - `launches`: launches that go on, from event to request; `survey`: what is known, for people.
 //!
 //! Pure: what is observed comes in, a decision goes out. What a launch used is read by the caller for the groups that
 //! `Needs::launch_files` names, and told by `LaunchUsed`.
+//!
+//! Whether it pays for an app is tried by [`brisk_core::trial`]: in launches that are held out, what is requested here
+//! is dropped.
 //!
 //! Reading ahead ends when the launch has ended, the app has gone, memory is short (available below a twentieth, or
 //! tasks stalled on it), or the app *diverges*: it has itself read more from the device than the whole plan.
@@ -21,7 +23,7 @@
 //! Properties, each with a test of the same name:
 //! - `the_same_inputs_give_the_same_decision`;
 //! - `an_unknown_app_is_learned_exactly_and_its_next_launch_is_read_ahead`;
-//! - `an_app_for_which_it_does_not_pay_is_left_alone`;
+//! - `a_launch_that_tells_nothing_does_not_count`;
 //! - `what_is_read_ahead_ends_with_the_launch`; `reading_ahead_ends_when_memory_is_short_or_the_app_diverges`;
 //! - `windows_follow_each_other`; `nothing_of_a_launch_lasts`.
 
@@ -30,17 +32,18 @@ pub mod history;
 mod launches;
 pub mod learned;
 pub mod plan;
-pub mod proof;
 mod survey;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::kit::Engine;
 use brisk_core::decision::{Decision, Observed, Uses};
+use brisk_core::device::Device;
 use brisk_core::survey::{Shown, Topic};
+use brisk_core::trial::{Figure, Plan, Scope, Span, Subject, Told};
 use serde::{Deserialize, Serialize};
 
-pub use config::{Config, Flash, Mode};
+pub use config::{Config, Mode};
 pub use launches::Launch;
 use learned::Learned;
 
@@ -57,6 +60,8 @@ pub struct State {
     pub launches: BTreeMap<String, Launch>,
     /// Groups of which the files that the launch used are to be read before the next call.
     pub reads: BTreeSet<String>,
+    /// What the last call has to say of trials, by app.
+    pub told: BTreeMap<String, Told>,
 }
 
 #[derive(Debug)]
@@ -75,6 +80,19 @@ impl Engine for Prefetch {
 
     fn uses(config: &Config) -> Uses {
         Uses { memory: true, worker: true, private: config.private.clone(), ..Uses::default() }
+    }
+
+    fn trial(config: &Config) -> Option<Plan> {
+        let plan = Plan { scope: Scope::App, span: Span::Launch, figure: Figure::StorageWait, learn: 1 };
+        (config.mode == Mode::Adaptive).then_some(plan)
+    }
+
+    fn told(state: &State) -> Vec<(Subject, Told)> {
+        state.told.iter().map(|(id, told)| (Subject::App(id.clone()), *told)).collect()
+    }
+
+    fn devices(config: &mut Config, devices: &[Device]) {
+        config.know(devices);
     }
 
     fn begin(_config: &Config, learned: Learned) -> State {

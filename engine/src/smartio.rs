@@ -9,8 +9,7 @@
 //! Terms: the `waiting` settings of a device model are found by search (`brisk study frontier`) and stored as a
 //! [`Profile`]; a device without one gets the default of its kind ([`shipped`]), and the reason says so. A *need* is a
 //! launch or stalled reads, concurrent with writes. Settings stay in force for the minimum dwell time `dwell_ms`, and
-//! for the hold-off `hold_ms` after the last need. *Back-off*: no settings for a device on which they did not help, for
-//! some time.
+//! for the hold-off `hold_ms` after the last need. Whether they pay on a device is tried by [`brisk_core::trial`].
 //!
 //! A need takes evidence that *writes* compete (`writes.rs`) and that the app *reads from this device*
 //! (`foreground.rs`). The first reads of a launch come before any evidence of them, so they are presumed where its disk
@@ -26,12 +25,10 @@
 //! - `no_knob_changes_faster_than_the_dwell`;
 //! - `the_same_inputs_give_the_same_decision`;
 //! - `no_scheduler_is_requested_that_the_device_lacks`;
-//! - `what_does_not_help_is_left_alone_and_remembered`;
 //! - `writes_that_stand_still_end_it`: whatever the kernel makes of the settings, writes are not starved for good.
 
 mod adaptive;
 mod config;
-mod effect;
 mod foreground;
 mod hunted;
 mod hysteresis;
@@ -46,13 +43,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::kit::Engine;
 use brisk_core::decision::{Decision, Observed};
 use brisk_core::knob::Knob;
+use brisk_core::trial::{Figure, Plan, Scope, Span};
 use serde::{Deserialize, Serialize};
 
 pub use config::{Config, Mode};
-pub use effect::Effect;
 pub use foreground::{LastRead, Launch};
 pub use hysteresis::Hysteresis;
-pub use profile::{Concurrency, Evidence, Profile, QueueSettings, file_name, shipped};
+pub use profile::{Evidence, Profile, QueueSettings, file_name, shipped};
 
 /// The kernel scheduler that does in the kernel what this engine approximates: where a device has it and is of a kind
 /// for which it was measured (`hunted.rs`), it replaces the `waiting` and `calm` settings.
@@ -84,7 +81,6 @@ pub struct State {
 pub struct DeviceState {
     /// Whether its `waiting` settings are requested.
     pub hold: Hysteresis,
-    pub effect: Effect,
 }
 
 #[derive(Debug)]
@@ -92,7 +88,6 @@ pub struct Smartio;
 
 impl Engine for Smartio {
     const NAME: &'static str = NAME;
-    const BY_DEFAULT: bool = true;
     type Config = Config;
     type State = State;
     type Learned = ();
@@ -103,6 +98,12 @@ impl Engine for Smartio {
             Mode::Adaptive => adaptive::decide(config, state, observed),
             Mode::Paper => paper::decide(state, observed),
         }
+    }
+
+    fn trial(config: &Config) -> Option<Plan> {
+        let (span, figure) = (Span::Load { most_s: 30 }, Figure::StorageShare);
+        let plan = Plan { scope: Scope::Disk, span, figure, learn: 1 };
+        (config.mode == Mode::Adaptive).then_some(plan)
     }
 
     fn measured(config: &mut Config, profile: Profile) -> Result<(), String> {

@@ -27,6 +27,7 @@ mod state;
 
 pub use crate::kit::Engine;
 use brisk_core::decision::{Decision, Observed};
+use brisk_core::trial::{Figure, Plan, Scope, Span};
 
 pub use config::{Config, Mode};
 pub use model::Model;
@@ -41,7 +42,6 @@ pub struct Smartstorage;
 
 impl Engine for Smartstorage {
     const NAME: &'static str = NAME;
-    const BY_DEFAULT: bool = true;
     type Config = Config;
     type State = State;
     type Learned = ();
@@ -52,6 +52,12 @@ impl Engine for Smartstorage {
             Mode::Paper => paper::decide(config, state, observed),
             Mode::Adaptive => adaptive::decide(config, state, observed),
         }
+    }
+
+    fn trial(config: &Config) -> Option<Plan> {
+        let (span, figure) = (Span::Load { most_s: 60 }, Figure::BusyTime);
+        let plan = Plan { scope: Scope::Disk, span, figure, learn: 1 };
+        (config.mode == Mode::Adaptive).then_some(plan)
     }
 
     fn measured(config: &mut Config, model: Model) -> Result<(), String> {

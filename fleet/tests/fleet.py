@@ -12,7 +12,7 @@ import numpy as np
 from brisk_fleet import submission
 from brisk_fleet.submission import Accepted
 
-SAMPLES = Path(__file__).parents[2] / "measure" / "submission" / "samples.jsonl"
+SAMPLES = Path(__file__).parent / "samples.jsonl"
 LOADS = [
     ("sequential", "read", 60e6),
     ("sequential", "write", 22e6),

@@ -214,11 +214,6 @@ def test_keys_are_private_and_never_overwritten(tmp_path: Path) -> None:
         minisign.Key.parse("x")
 
 
-def test_the_schema_is_the_devices() -> None:
-    text = (fleet.SAMPLES.parent / "submission.schema.json").read_text(encoding="utf-8")
-    assert submission.schema() == json.loads(text)
-
-
 @pytest.mark.skipif(shutil.which("minisign") is None, reason="minisign is not installed (Debian: minisign; scripts/setup fleet)")
 def test_minisign_and_this_package_accept_each_others_keys_and_signatures(tmp_path: Path) -> None:
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:

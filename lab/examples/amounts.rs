@@ -49,7 +49,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             Ok(ran) => {
                 let (s, mb) = (|ns: u64| ns as f64 / 1e9, |bytes: u64| bytes as f64 / 1e6);
                 println!(
-                    "{}: {:.1} s ({:.1} think, {:.1} files, {:.1} databases), {} transactions; {:.1} MB in sequence, {:.1} at random, {} writes, {:.1} read",
+                    "{}: {:.1} s ({:.1} think, {:.1} files, {:.1} databases), {} transactions; {:.1} MB in sequence, \
+                     {:.1} at random, {} writes, {:.1} read",
                     case.words(),
                     s(ran.app.run_ns),
                     s(ran.app.think_ns),

@@ -186,7 +186,8 @@ fn toml(card: &Card, entries: &Entries) -> Result<String, std::fmt::Error> {
     };
     writeln!(
         text,
-        "# Made by `cargo run --release -p brisk-lab --example fit_sd_cards lab/src/flash/presets`: change that, not this."
+        "# Made by `cargo run --release -p brisk-lab --example fit_sd_cards lab/src/flash/presets`: change that, not \
+         this."
     )?;
     writeln!(text, "name = \"{}\"", card.name)?;
     writeln!(text, "title = \"{} 16 GB microSDHC, class {} (2011), in a phone\"", card.title, card.class)?;

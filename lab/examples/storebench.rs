@@ -286,7 +286,8 @@ fn documents(preset: &Preset, family: &str, index: u64, random: &mut Draws) -> A
             index,
             json!({
                 "budget": "model", "work_bytes": REGION_PAGES * PAGE_BYTES,
-                "cache": { "verdict": "direct", "asked_bytes": 0, "device_bytes": 0, "text": "The model has no cache of a host." },
+                "cache": { "verdict": "direct", "asked_bytes": 0, "device_bytes": 0, "text": "The model has no cache \
+                    of a host." },
                 "jobs": jobs, "block_sweep": [], "depth_sweep": [], "syncs": [], "verdict": [],
             })
         ),
@@ -315,11 +316,13 @@ fn whole(kind: &str, family: &str, index: u64, fields: Value) -> Value {
         "started": format!("2026-{:02}-{:02}T00:00:00Z", 1 + index % 9, 1 + index / 9 % 28),
         "duration_s": 0.0, "io_engine": "model", "seed": index, "written_bytes": 0, "warnings": [],
         "environment": {
-            "brisk_version": env!("CARGO_PKG_VERSION"), "kernel": "6.12.0", "architecture": "model", "cpus": 1, "path": "/",
+            "brisk_version": env!("CARGO_PKG_VERSION"), "kernel": "6.12.0", "architecture": "model", "cpus": 1,
+            "path": "/",
             "file_system": null, "mount_options": null,
             "device": {
                 "name": "model", "model": null, "size_bytes": 16_000_000_000u64, "rotational": false, "scheduler": null,
-                "schedulers_available": [], "queue_depth_requests": null, "read_ahead_kib": null, "max_request_kib": null,
+                "schedulers_available": [], "queue_depth_requests": null, "read_ahead_kib": null,
+                "max_request_kib": null,
                 "write_cache": null, "logical_block_bytes": 4096, "lab_preset": family,
             },
         },

@@ -8,15 +8,16 @@ mod command_line;
 mod documents;
 
 pub(crate) mod device;
-mod front_watch;
 
 use std::process::ExitCode;
 
 use anyhow::bail;
+use brisk_command::documents::{compare, report, submit};
 use brisk_command::terminal::step;
 use brisk_command::{VERSION, completion, defaults, exit_code, man};
 use clap::{CommandFactory as _, Parser, Subcommand};
 
+use crate::results::ALL_KINDS;
 use crate::study::{
     candidates, heap_study, kernel, latency, launch, memory_study, predict, profile, prove, suite, swap,
 };
@@ -24,7 +25,8 @@ use crate::virtual_phone::command as virtual_phone;
 
 /// The laboratory of brisk: launches, latency, emulated devices and phones, suites, proof, kernel lab
 #[derive(Debug, Parser)]
-#[command(name = "brisk-lab", bin_name = "brisk", version, long_version = brisk_command::build::LONG_VERSION, propagate_version = true, arg_required_else_help = true)]
+#[command(name = "brisk-lab", bin_name = "brisk", version, long_version = brisk_command::build::LONG_VERSION,
+    propagate_version = true, arg_required_else_help = true)]
 struct Cli {
     /// Version of the `brisk` that hands over
     #[arg(long, hide = true, value_name = "VERSION")]
@@ -53,8 +55,6 @@ enum Command {
     Phone(virtual_phone::arguments::Args),
     /// Compare I/O schedulers on emulated flash in virtual time: figures repeat anywhere
     Kernel(kernel::arguments::Args),
-    /// Tell the daemon which app has the active window of a display
-    FrontWatch(front_watch::arguments::Args),
     /// Record, show and replay traces of swapping
     Swap(swap::arguments::Args),
     /// Studies of apps and their memory
@@ -63,6 +63,15 @@ enum Command {
     /// Measure in a virtual machine what settings cost in energy and delay (brisk profile --virtual)
     #[command(hide = true)]
     Profile(brisk_command::profile::Args),
+    /// Show results of all kinds (brisk report)
+    #[command(hide = true)]
+    Report(report::Args),
+    /// Compare results of all kinds (brisk compare)
+    #[command(hide = true)]
+    Compare(compare::Args),
+    /// Send results of all kinds (brisk submit)
+    #[command(hide = true)]
+    Submit(submit::Args),
     /// Write the man pages of these commands into a directory
     #[command(hide = true)]
     Man(brisk_command::man::Args),
@@ -106,11 +115,13 @@ fn run() -> anyhow::Result<ExitCode> {
         Command::Lab(args) => device::run(&args),
         Command::Phone(args) => virtual_phone::run(&args),
         Command::Kernel(args) => kernel::run(&args),
-        Command::FrontWatch(args) => front_watch::run(&args),
         Command::Swap(args) => swap::run(&args),
         Command::Profile(args) => profile::run(&args),
         Command::Study(Study::Memory(args)) => memory_study::run(&args),
         Command::Study(Study::Heap(args)) => heap_study::run(&args),
+        Command::Report(args) => report::run(&args, ALL_KINDS),
+        Command::Compare(args) => compare::run(&args, ALL_KINDS),
+        Command::Submit(args) => submit::run(&args, ALL_KINDS),
         Command::Man(args) => {
             man::write_all(&args.dir, command().display_name("brisk"), true).map(|()| ExitCode::SUCCESS)
         }

@@ -7,7 +7,7 @@
 //! ```text
 //! request ─> controller (FIFO) ─┬─ read:  units of its pages ──> host bus ──> done
 //!                               └─ write: host bus ─> buffer ──> done, with a volatile cache
-//!                                                      └─ groups ─> idle unit: program (merges, erase) ──> done, without
+//!                                                    └─ groups ─> idle unit: program (merges, erase) ─> done, without
 //! ```
 //!
 //! Pending reads and programs of a unit take turns; a program may be suspended. A read that continues a run gets

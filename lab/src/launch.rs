@@ -1,8 +1,8 @@
 //! Launch, run-time and user-perceived latency of any app, measured from outside.
 //!
 //! ```text
-//! command ─> scope (own cgroup) ─┬─ probes (eBPF): scheduler, block, socket, reclaim events ─> [Event] ─> split(events, window)
-//!                                └─ screen (X11, Wayland): damage, windows, pictures ───────> [Change] ─> settle(changes) ─> stages
+//! command ─> scope ─┬─ probes (eBPF): scheduler, block, socket, reclaim events ─> [Event] ─> split(events, window)
+//!       (own cgroup) └─ screen (X11, Wayland): damage, windows, pictures ─> [Change] ─> settle(changes) ─> stages
 //! ```
 //!
 //! - *Recording and evaluation are separate.* During a launch, events and changes are only collected. When it is over

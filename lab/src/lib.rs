@@ -13,6 +13,7 @@ pub mod flash;
 pub mod launch;
 pub mod memory;
 pub mod phone;
+pub mod results;
 pub mod screen;
 pub mod swap;
 pub mod swap_io;

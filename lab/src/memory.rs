@@ -1,8 +1,8 @@
 //! The emulated phone under memory pressure: what it costs to go back to an app, under policies of swapping.
 //!
 //! ```text
-//! Policy ─> Ground (phone with a limit, apps that stay, balloon, killer) ─ go_to(app) ─> Visit (state, time, traffic, ended apps)
-//!              └─ regimes: tight (apps used in turn), full (apps evicted, a memory-hungry app in front) ─> RelaunchReport
+//! Policy ─> Ground (phone with limit, apps, balloon, killer) ─ go_to(app) ─> Visit (state, time, traffic, ended apps)
+//!            └─ regimes: tight (apps used in turn), full (apps evicted, a memory hog in front) ─> RelaunchReport
 //! ```
 //!
 //! [`Ground`] owns what happens to memory: launching, freezing, evicting, filling, ending. [`suite`] decides what is

@@ -18,5 +18,5 @@ pub use clock::{monotonic_ns, thread_cpu_ns};
 pub use interface::{Change, Error, Input, Kind, Picture, Rect, Result, Screen, WindowInfo};
 pub use virtual_display::{VirtualSway, VirtualX};
 pub use watch::{Seen, TILE_SIDE, Tile, Visible, Watcher};
-pub use wayland::{ActiveToplevel, Wayland};
-pub use x11::{ActiveWindow, X11};
+pub use wayland::Wayland;
+pub use x11::X11;

@@ -14,6 +14,7 @@ pub(crate) mod predict;
 pub(crate) mod prefetch;
 pub(crate) mod profile;
 pub(crate) mod prove;
+pub(crate) mod shown;
 pub(crate) mod suite;
 pub(crate) mod swap;
 pub(crate) mod usage_trace;

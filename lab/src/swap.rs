@@ -6,7 +6,7 @@
 //! on a flash model with another [`Policy`]:
 //!
 //! ```text
-//! Trace ──> Area (Policy: slot of each page) ──> Queue (block layer: merging, reads first) ──> Target: crate::flash::Device
+//! Trace ─> Area (Policy: slot of a page) ─> Queue (block layer: merges, reads first) ─> Target: crate::flash::Device
 //!   └── faults wait in its time; the trace stands still meanwhile ──> Outcome: bandwidth, latency, launches
 //! ```
 //!

@@ -14,7 +14,7 @@ use crate::svg::Tone;
 use crate::svg::stacks::{StackPart, Texture};
 
 /// All causes in the order in which they are drawn: of equal kinds side by side.
-pub(crate) const ORDER: [Cause; 11] = [
+pub const ORDER: [Cause; 11] = [
     Cause::UserCpu,
     Cause::SystemCpu,
     Cause::CpuWait,
@@ -29,25 +29,25 @@ pub(crate) const ORDER: [Cause; 11] = [
 ];
 
 /// The causes that are the storage's.
-pub(crate) const STORAGE: [Cause; 4] = [Cause::StorageRead, Cause::SwapIn, Cause::StorageWrite, Cause::Storage];
+pub const STORAGE: [Cause; 4] = [Cause::StorageRead, Cause::SwapIn, Cause::StorageWrite, Cause::Storage];
 
 /// How a cause is named and drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Look {
+pub struct Look {
     /// In a table or a bar.
-    pub(crate) word: &'static str,
+    pub word: &'static str,
     /// In a legend and a sentence: `48 % waiting for storage reads`.
-    pub(crate) phrase: &'static str,
+    pub phrase: &'static str,
     /// Colour.
-    pub(crate) tone: Tone,
+    pub tone: Tone,
     /// Texture.
-    pub(crate) texture: Texture,
+    pub texture: Texture,
     /// In a bar of letters.
-    pub(crate) letter: char,
+    pub letter: char,
 }
 
 /// How `cause` is named and drawn.
-pub(crate) fn look(cause: Cause) -> Look {
+pub fn look(cause: Cause) -> Look {
     let (word, phrase, tone, texture, letter) = match cause {
         Cause::UserCpu => ("user", "running its own code", Tone::Nth(5), Texture::Full, 'u'),
         Cause::SystemCpu => ("system", "running in the kernel", Tone::Nth(5), Texture::Half, 's'),
@@ -70,17 +70,17 @@ fn time_ms(split: &Split, cause: Cause) -> Option<f64> {
 }
 
 /// Time in which the storage was waited for, swap included; `None` when the method knows none of its parts.
-pub(crate) fn storage_ms(split: &Split) -> Option<f64> {
+pub fn storage_ms(split: &Split) -> Option<f64> {
     STORAGE.into_iter().filter_map(|cause| time_ms(split, cause)).reduce(|a, b| a + b)
 }
 
 /// The storage's share of the time, in words.
-pub(crate) fn storage_share(split: Option<&Split>) -> Option<String> {
+pub fn storage_share(split: Option<&Split>) -> Option<String> {
     split.and_then(|split| storage_ms(split).map(|ms| format::share(ms, split.wall_ms)))
 }
 
 /// Those causes that took any time in one of the rows, in their order.
-pub(crate) fn present(rows: &[Row]) -> Vec<Cause> {
+pub fn present(rows: &[Row]) -> Vec<Cause> {
     let took = |row: &Row, cause: Cause| match row.get(SPLIT) {
         Some((_, Value::Split(split, _))) => time_ms(split, cause).is_some_and(|ms| ms > 0.0),
         _ => false,
@@ -89,7 +89,7 @@ pub(crate) fn present(rows: &[Row]) -> Vec<Cause> {
 }
 
 /// The row with a split: as a bar (a bar of full length stands for `full_ms`), and each part as a measure by its word.
-pub(crate) fn put(row: Row, split: Option<&Split>, whole_ms: f64, full_ms: f64) -> Row {
+pub fn put(row: Row, split: Option<&Split>, whole_ms: f64, full_ms: f64) -> Row {
     let Some(split) = &split.map(|split| of_whole(split, whole_ms)) else { return row };
     let row = row.put(SPLIT, Value::Split(split.clone(), full_ms)).put(WHOLE, split.wall_ms);
     ORDER.into_iter().filter_map(|cause| Some((cause, time_ms(split, cause)?))).fold(row, |row, (cause, ms)| {
@@ -111,7 +111,7 @@ pub(crate) fn of_whole(split: &Split, whole_ms: f64) -> Split {
 
 /// The median of each part over runs, scaled to add up to the median of the whole; `None` without splits of a common
 /// method.
-pub(crate) fn median(splits: &[&Split], whole_ms: f64) -> Option<Split> {
+pub fn median(splits: &[&Split], whole_ms: f64) -> Option<Split> {
     let first = splits.first()?;
     let same: Vec<&&Split> = splits.iter().filter(|split| split.method == first.method).collect();
     let part = |cause: Cause| {
@@ -125,7 +125,7 @@ pub(crate) fn median(splits: &[&Split], whole_ms: f64) -> Option<Split> {
 }
 
 /// The columns of a table of splits: the causes that took time.
-pub(crate) fn columns(rows: &[Row]) -> Vec<Column> {
+pub fn columns(rows: &[Row]) -> Vec<Column> {
     present(rows).into_iter().map(|cause| measure(cause).into()).collect()
 }
 
@@ -135,7 +135,7 @@ fn measure(cause: Cause) -> Measure {
 }
 
 /// The parts of a bar.
-pub(crate) fn parts(split: &Split) -> Vec<StackPart> {
+pub fn parts(split: &Split) -> Vec<StackPart> {
     ORDER
         .into_iter()
         .filter_map(|cause| Some((cause, time_ms(split, cause)?)))
@@ -153,12 +153,12 @@ pub(crate) fn parts(split: &Split) -> Vec<StackPart> {
 }
 
 /// The parts of a bar of letters.
-pub(crate) fn letters(split: &Split) -> Vec<(char, f64)> {
+pub fn letters(split: &Split) -> Vec<(char, f64)> {
     ORDER.into_iter().filter_map(|cause| Some((look(cause).letter, time_ms(split, cause)?))).collect()
 }
 
 /// What the letters of such bars mean.
-pub(crate) fn letters_note(rows: &[Row]) -> String {
+pub fn letters_note(rows: &[Row]) -> String {
     let words: Vec<String> =
         present(rows).into_iter().map(|cause| format!("{} {}", look(cause).letter, look(cause).word)).collect();
     if words.is_empty() { String::new() } else { format!("{}.", words.join(", ")) }
@@ -166,10 +166,10 @@ pub(crate) fn letters_note(rows: &[Row]) -> String {
 
 /// What feels immediate, what keeps the flow of thought, what holds attention (user-perceived latency paper, section
 /// 2).
-pub(crate) const HCI_LIMITS_MS: [f64; 3] = [100.0, 1_000.0, 10_000.0];
+pub const HCI_LIMITS_MS: [f64; 3] = [100.0, 1_000.0, 10_000.0];
 
 /// `48 % waiting for storage reads, 35 % running, 12 % asleep`: parts of at least 5 %, largest first, and the rest.
-pub(crate) fn sentence(split: &Split) -> Option<String> {
+pub fn sentence(split: &Split) -> Option<String> {
     let time = |causes: &[Cause]| causes.iter().filter_map(|c| time_ms(split, *c)).sum::<f64>();
     // People ask how much of it is computing; which half of it is the kernel's stands in the table.
     let mut parts = vec![("running", time(&[Cause::UserCpu, Cause::SystemCpu]))];
@@ -190,7 +190,7 @@ pub(crate) fn sentence(split: &Split) -> Option<String> {
 }
 
 /// What the method could not see, and whether events were lost; `None` for a whole split by eBPF.
-pub(crate) fn lost(split: &Split) -> Option<String> {
+pub fn lost(split: &Split) -> Option<String> {
     let by = match split.method {
         SplitMethod::Bpf => {
             return (split.lost_events > 0).then(|| {
@@ -202,7 +202,8 @@ pub(crate) fn lost(split: &Split) -> Option<String> {
         }
         SplitMethod::Cgroup => "The split is by the control group's counters, without eBPF",
         SplitMethod::Paper => {
-            "The split is by formulas 4.1 and 4.2 of the dissertation (storage is bytes over rates, network is the rest)"
+            "The split is by formulas 4.1 and 4.2 of the dissertation (storage is bytes over rates, network is the \
+             rest)"
         }
     };
     let unknown = |cause: &Cause| split.time_ms(*cause).is_none();
@@ -219,7 +220,7 @@ pub(crate) fn lost(split: &Split) -> Option<String> {
 }
 
 /// What the methods of several splits could not see, each once; lost events of many together where `sets` names them.
-pub(crate) fn all_lost<'a>(splits: impl Iterator<Item = &'a Split>, sets: &str) -> Vec<String> {
+pub fn all_lost<'a>(splits: impl Iterator<Item = &'a Split>, sets: &str) -> Vec<String> {
     let mut said: Vec<String> = splits.filter_map(lost).collect();
     let lossy = said.iter().filter(|words| words.contains("events were lost")).count();
     if !sets.is_empty() && lossy > 0 {

@@ -28,38 +28,38 @@ fn labelled(column: Column, text: &str) -> String {
 pub(crate) type Levels = Vec<(f64, String)>;
 
 /// A level at one value.
-pub(crate) fn level(at: f64, words: impl Into<String>) -> Levels {
+pub fn level(at: f64, words: impl Into<String>) -> Levels {
     vec![(at, words.into())]
 }
 
 /// Dots on horizontal lines, one for each row.
 #[derive(Debug, Default)]
-pub(crate) struct Dots<'a> {
+pub struct Dots<'a> {
     /// Dimension or measure that names a line.
-    pub(crate) name: Column,
+    pub name: Column,
     /// Measure.
-    pub(crate) value: Column,
+    pub value: Column,
     /// Measure that is printed at the line instead of the value, where it differs.
-    pub(crate) label: Column,
+    pub label: Column,
     /// Measure that stands below the value.
-    pub(crate) below: Column,
+    pub below: Column,
     /// Measure of published figures.
-    pub(crate) published: Column,
+    pub published: Column,
     /// Measure from which the value changed, drawn hollow.
-    pub(crate) from: Column,
+    pub from: Column,
     /// Measures drawn as strokes.
-    pub(crate) strokes: &'a [Measure],
+    pub strokes: &'a [Measure],
     /// Measure of the runs.
-    pub(crate) runs: Column,
+    pub runs: Column,
     /// Values that matter.
-    pub(crate) levels: Levels,
+    pub levels: Levels,
     /// Further values that the axis has to hold.
-    pub(crate) holds: Vec<f64>,
+    pub holds: Vec<f64>,
 }
 
 impl Dots<'_> {
     /// The chart.
-    pub(crate) fn draw(self, title: impl Into<String>, x: Axis, rows: &[Row]) -> Chart {
+    pub fn draw(self, title: impl Into<String>, x: Axis, rows: &[Row]) -> Chart {
         let rows: Vec<dots::Row> = rows
             .iter()
             .filter_map(|row| {
@@ -102,28 +102,28 @@ impl Dots<'_> {
 
 /// Lines over an axis, one for each place of a dimension.
 #[derive(Debug, Default)]
-pub(crate) struct Lines {
+pub struct Lines {
     /// Dimension or measure along the abscissa.
-    pub(crate) x: Column,
+    pub x: Column,
     /// Measure.
-    pub(crate) y: Column,
+    pub y: Column,
     /// Dimension that tells lines apart.
-    pub(crate) series: Column,
+    pub series: Column,
     /// Dimension whose text names a line at its end; none is named without it.
-    pub(crate) named: Column,
+    pub named: Column,
     /// Measure in words that marks a point.
-    pub(crate) mark: Column,
+    pub mark: Column,
     /// Whether names stand before the lines, and not behind them.
-    pub(crate) names_first: bool,
+    pub names_first: bool,
     /// Values of the ordinate that matter.
-    pub(crate) levels: Levels,
+    pub levels: Levels,
     /// Something at a value of the abscissa.
-    pub(crate) events: Levels,
+    pub events: Levels,
 }
 
 impl Lines {
     /// The chart.
-    pub(crate) fn draw(self, title: impl Into<String>, [x, y]: [Axis; 2], rows: &[Row]) -> Chart {
+    pub fn draw(self, title: impl Into<String>, [x, y]: [Axis; 2], rows: &[Row]) -> Chart {
         let mut series: Vec<(String, Series)> = Vec::new();
         for row in rows {
             let (Some(at), Some(value)) = (row.number(self.x), row.number(self.y)) else { continue };
@@ -173,7 +173,7 @@ impl Lines {
 }
 
 /// Upright bars, one for each measure in a group for each row, with a label above.
-pub(crate) fn bars(
+pub fn bars(
     title: impl Into<String>,
     y: Axis,
     rows: &[Row],
@@ -213,7 +213,7 @@ pub(crate) fn bars(
 
 /// Horizontal bars of the parts of a time: a group for each place along a dimension, a bar for each row, with the
 /// limits of patience that lie on the axis. `time` is the whole, `split` has its parts.
-pub(crate) fn stacks(
+pub fn stacks(
     title: impl Into<String>,
     rows: &[Row],
     group: Column,
@@ -258,24 +258,24 @@ pub(crate) fn stacks(
 
 /// Strips of cells: one strip for each place along a dimension, one cell for each of its rows.
 #[derive(Debug, Default)]
-pub(crate) struct Strips {
+pub struct Strips {
     /// Dimension that tells strips apart.
-    pub(crate) strip: Column,
+    pub strip: Column,
     /// Dimension that cells follow each other along.
-    pub(crate) cell: Column,
+    pub cell: Column,
     /// Dimension whose places have letters below the cells.
-    pub(crate) letters: Column,
+    pub letters: Column,
     /// Measure that is a bar's height.
-    pub(crate) value: Column,
+    pub value: Column,
     /// Measure in words that says what a cell is.
-    pub(crate) state: Column,
+    pub state: Column,
     /// Sum of each strip, by the strip's name.
-    pub(crate) labels: Vec<(String, String)>,
+    pub labels: Vec<(String, String)>,
 }
 
 impl Strips {
     /// The chart; `face` is the look of a state.
-    pub(crate) fn draw(
+    pub fn draw(
         self,
         title: impl Into<String>,
         y: Axis,
@@ -327,22 +327,22 @@ impl Strips {
 
 /// Stacked areas: one layer for each place along a dimension, from the bottom.
 #[derive(Debug, Default)]
-pub(crate) struct Areas {
+pub struct Areas {
     /// Dimension along the abscissa.
-    pub(crate) x: Column,
+    pub x: Column,
     /// Measure that is a layer's height.
-    pub(crate) y: Column,
+    pub y: Column,
     /// Dimension that tells layers apart.
-    pub(crate) layer: Column,
+    pub layer: Column,
     /// Values of the ordinate that matter.
-    pub(crate) levels: Levels,
+    pub levels: Levels,
     /// Further values that the ordinate has to hold.
-    pub(crate) holds: Vec<f64>,
+    pub holds: Vec<f64>,
 }
 
 impl Areas {
     /// The chart; `face` is the look of a layer.
-    pub(crate) fn draw(
+    pub fn draw(
         self,
         title: impl Into<String>,
         [x, y]: [Axis; 2],
@@ -381,7 +381,7 @@ impl Areas {
 
 /// A table of shares: a row and a column for each place along two dimensions. The measures are the share of successes
 /// (0 to 1), the text of a cell, and the word below it.
-pub(crate) fn grid(
+pub fn grid(
     title: impl Into<String>,
     across: &str,
     rows: &[Row],
@@ -416,13 +416,13 @@ pub(crate) fn grid(
 }
 
 /// Runs without outliers.
-pub(crate) fn runs(values: impl Iterator<Item = f64>) -> Vec<Run> {
+pub fn runs(values: impl Iterator<Item = f64>) -> Vec<Run> {
     values.map(|value| Run { value, outlier: false }).collect()
 }
 
 /// What charts side by side have to hold to share an axis: the middles of a measure over all their rows, and the ends
 /// of its intervals that are no outliers.
-pub(crate) fn span(rows: &[Row], measure: Measure, law: Law) -> Vec<f64> {
+pub fn span(rows: &[Row], measure: Measure, law: Law) -> Vec<f64> {
     let ranges: Vec<(f64, f64)> = rows.iter().filter_map(|row| row.range(measure)).collect();
     held(law, rows.iter().filter_map(|row| row.number(measure)).chain([1.0]), &ranges)
 }

@@ -8,7 +8,7 @@ use crate::table::{Cell, Kind, Table, sparkline};
 
 impl Table {
     /// A table with a line for each row. What the intervals are is noted below it.
-    pub(crate) fn of(title: impl Into<String>, rows: &[Row], columns: &[Column]) -> Self {
+    pub fn of(title: impl Into<String>, rows: &[Row], columns: &[Column]) -> Self {
         let heads = columns.iter().map(|column| match kind(rows, *column) {
             Kind::Bars => (String::new(), Kind::Bars),
             kind => (column.head().to_owned(), kind),
@@ -23,7 +23,7 @@ impl Table {
 
     /// A table with a line for each place along the dimensions `down` and a column for each place along `across`: one
     /// measure.
-    pub(crate) fn across(
+    pub fn across(
         title: impl Into<String>,
         rows: &[Row],
         down: &[Column],
@@ -52,7 +52,7 @@ impl Table {
     }
 
     /// The same with the shape of each column below it.
-    pub(crate) fn with_shapes(mut self, rows: &[Row], across: Dimension, measure: impl Into<Column>) -> Self {
+    pub fn with_shapes(mut self, rows: &[Row], across: Dimension, measure: impl Into<Column>) -> Self {
         let measure = measure.into();
         if self.rows.len() > 2 {
             let shape = |head: &str| {
@@ -66,7 +66,7 @@ impl Table {
     }
 
     /// The same with lines and columns changed over.
-    pub(crate) fn turned(mut self) -> Self {
+    pub fn turned(mut self) -> Self {
         let Some((first, others)) = self.columns.split_first() else { return self };
         let head = |row: &Vec<Cell>| match row.first() {
             Some(Cell::Text(text)) => text.clone(),

@@ -6,12 +6,12 @@
 //! Document ─> Kind::rows ─> [Row] ─┘     (pooled over documents)  (log_ratio)   (false_alarms)
 //! ```
 //!
-//! - `rows` of each [`Kind`](crate::section::Kind): what is compared; `measures`: which way each measure improves.
+//! - `rows` of each [`Kind`](crate::Kind): what is compared; `measures`: which way each measure improves.
 //! - `log_ratio`: ratio, p value and interval of one measure.
 //! - `false_alarms`: the level at which a measure counts as changed, given all of them.
 //! - `circumstances`: in what the conditions differ.
 //!
-//! Properties, each with a test of the same name (`tests/compare.rs`):
+//! Properties, each with a test of the same name (`lab/tests/all/documents/compare.rs`):
 //! - swapped conditions invert ratios and verdicts;
 //! - a document compared with itself has no change;
 //! - scaling both conditions changes no ratio;
@@ -74,7 +74,8 @@ pub enum CompareError {
     },
     /// No kind in common.
     #[error(
-        "{baseline} has documents of kind {baseline_kinds}, {condition} of kind {kinds}: only documents of the same kind compare"
+        "{baseline} has documents of kind {baseline_kinds}, {condition} of kind {kinds}: only documents of the same \
+         kind compare"
     )]
     DifferentKinds {
         /// The baseline.
@@ -88,7 +89,8 @@ pub enum CompareError {
     },
     /// The same kind, and not one place in common.
     #[error(
-        "{baseline} and {condition} have no measure in common: {baseline} has, for one, {in_baseline}; {condition} has {in_condition}"
+        "{baseline} and {condition} have no measure in common: {baseline} has, for one, {in_baseline}; {condition} has \
+         {in_condition}"
     )]
     NothingInCommon {
         /// The baseline.
@@ -102,7 +104,8 @@ pub enum CompareError {
     },
     /// A pattern that selects nothing.
     #[error(
-        "--only {pattern:?} selects none of the {measures} measures, such as {example:?}: use a part of such a name, with * for any text"
+        "--only {pattern:?} selects none of the {measures} measures, such as {example:?}: use a part of such a name, \
+         with * for any text"
     )]
     NoMatch {
         /// The pattern.
@@ -167,7 +170,7 @@ pub fn compare(
     if others.is_empty() {
         return Err(CompareError::OneCondition);
     }
-    let is_comparison = |(_, document): &&(String, Document)| matches!(document, Document::Comparison(_));
+    let is_comparison = |(_, document): &&(String, Document)| document.get::<ComparisonReport>().is_some();
     if let Some((file, _)) = conditions.iter().flat_map(|condition| &condition.documents).find(is_comparison) {
         return Err(CompareError::Comparison { file: file.clone() });
     }
@@ -274,7 +277,10 @@ fn several_devices(conditions: &[Condition]) -> Vec<&'static str> {
         devices.len() > 1
     };
     let several = |kind: &&&'static str| conditions.iter().any(|condition| has_several(condition, kind));
-    Document::KINDS.iter().filter(several).copied().collect()
+    let mut kinds: Vec<&'static str> = conditions.iter().flat_map(Condition::kinds).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    kinds.iter().filter(several).copied().collect()
 }
 
 /// All measures of a condition.
@@ -285,7 +291,7 @@ fn found(condition: &Condition, several_devices: &[&'static str]) -> All {
         let device = several_devices.contains(&kind).then(|| ("device".to_owned(), circumstances::device(document)));
         // Base loads are points of the sweeps too: the first counts.
         let mut of_document: HashSet<Key> = HashSet::new();
-        for row in document.of().rows() {
+        for row in document.rows() {
             for (key, measure, estimate) in measures_of(kind, device.as_ref(), &row) {
                 if of_document.insert(key.clone()) {
                     all.add(&key, measure, estimate);

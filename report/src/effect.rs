@@ -16,7 +16,7 @@ use crate::vocabulary::EFFECT;
 
 /// What a change means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Effect {
+pub enum Effect {
     /// For the better, and the interval excludes no change.
     Improved,
     /// For the worse, and the interval excludes no change.
@@ -29,7 +29,7 @@ pub(crate) enum Effect {
 
 impl Effect {
     /// The sign in front of a verdict.
-    pub(crate) fn sign(self) -> char {
+    pub fn sign(self) -> char {
         match self {
             Self::Improved => '✓',
             Self::Regressed => '✗',
@@ -39,7 +39,7 @@ impl Effect {
     }
 
     /// The word where nothing more is to be said.
-    pub(crate) fn words(self) -> &'static str {
+    pub fn words(self) -> &'static str {
         match self {
             Self::Improved => "improved",
             Self::Regressed => "regressed",
@@ -49,12 +49,12 @@ impl Effect {
     }
 
     /// The sign and the word: `✓ improved`.
-    pub(crate) fn signed(self, words: &str) -> String {
+    pub fn signed(self, words: &str) -> String {
         format!("{} {words}", self.sign())
     }
 
     /// The colour.
-    pub(crate) fn tone(self) -> Tone {
+    pub fn tone(self) -> Tone {
         match self {
             Self::Improved => Tone::Better,
             Self::Regressed => Tone::Worse,
@@ -71,14 +71,14 @@ impl Effect {
     }
 
     /// How a row of this verdict is drawn.
-    pub(crate) fn look(self) -> Look {
+    pub fn look(self) -> Look {
         Look { tone: self.tone(), marker: self.marker(), ..Look::PLAIN }
     }
 }
 
 impl Judgement {
     /// What it means where the ratio is one of times, or of another quantity of which less is better.
-    pub(crate) fn effect(self) -> Effect {
+    pub fn effect(self) -> Effect {
         match self {
             Self::Longer => Effect::Regressed,
             Self::Shorter => Effect::Improved,
@@ -88,7 +88,7 @@ impl Judgement {
     }
 
     /// The same where more is better.
-    pub(crate) fn effect_of_gain(self) -> Effect {
+    pub fn effect_of_gain(self) -> Effect {
         match self {
             Self::Longer => Effect::Improved,
             Self::Shorter => Effect::Regressed,
@@ -99,7 +99,7 @@ impl Judgement {
 
 impl Figure {
     /// The same with an entry of the legend for each of these verdicts, each once, the worst first.
-    pub(crate) fn effects(self, effects: impl IntoIterator<Item = Effect>) -> Self {
+    pub fn effects(self, effects: impl IntoIterator<Item = Effect>) -> Self {
         let found: Vec<Effect> = effects.into_iter().collect();
         let all = [Effect::Regressed, Effect::Improved, Effect::Unclear, Effect::NotJudged];
         all.into_iter().filter(|effect| found.contains(effect)).fold(self, |figure, effect| {
@@ -120,7 +120,7 @@ fn against(one: &Summary, base: &Summary, more_is_better: bool) -> Effect {
 
 /// The rows with the verdict on a measure, against the first of them, in `effect` and in their look. The first is the
 /// base.
-pub(crate) fn against_first(rows: Vec<Row>, measure: Measure, more_is_better: bool) -> Vec<Row> {
+pub fn against_first(rows: Vec<Row>, measure: Measure, more_is_better: bool) -> Vec<Row> {
     let base = rows.first().and_then(|row| row.summary(measure).copied());
     let judged = |(n, row): (usize, Row)| {
         let found = row.summary(measure).copied().zip(base).filter(|_| n > 0);

@@ -1,7 +1,6 @@
 //! The head of a document: machine, device and circumstances, as pairs of a word and a value.
 
-use crate::results::{BlockDevice, Header, KernelFidelity, LaunchSet, PhoneFacts, ScreenFacts};
-use brisk_core::stats::Summary;
+use crate::results::{BlockDevice, Header};
 use brisk_core::units::format_bytes;
 
 use crate::format::{self, shorten};
@@ -73,44 +72,6 @@ fn machine(header: &Header) -> Facts {
     facts
 }
 
-/// The screen that was watched.
-pub(crate) fn screen(screen: &ScreenFacts) -> String {
-    let (width, height) = screen.size_px;
-    let size = if width == 0 || height == 0 { String::new() } else { format!("{width} x {height}") };
-    let parts = [screen.protocol.clone(), shorten(&screen.display, 40), size];
-    parts.into_iter().filter(|part| !part.trim().is_empty()).collect::<Vec<_>>().join(", ")
-}
-
-/// The emulated phone that apps ran on.
-pub(crate) fn phone(phone: &PhoneFacts) -> String {
-    let preset = match papers::for_preset(&phone.preset) {
-        Some(published) => format!("{}, emulated after {}", phone.preset, published.device),
-        None => format!("{}, emulated", shorten(&phone.preset, 60)),
-    };
-    let parts = [
-        Some(preset),
-        Some(shorten(&phone.device, 60)),
-        Some(format_bytes(phone.size_bytes)),
-        Some(shorten(&phone.file_system, 80)),
-        phone.scheduler.clone(),
-        phone.driver_tags.map(|tags| format!("{} at once", format::plural(tags.into(), "request"))),
-    ];
-    parts.into_iter().flatten().filter(|part| !part.trim().is_empty()).collect::<Vec<_>>().join(", ")
-}
-
-/// Processor time of brisk itself over all launches.
-pub(crate) fn watching<'a>(sets: impl Iterator<Item = &'a LaunchSet>) -> Option<(&'static str, String)> {
-    let percents: Vec<f64> = sets.flat_map(|s| &s.runs).map(|r| r.watch_cpu_percent).collect();
-    let all = Summary::of(&percents)?;
-    let most = if all.count > 1 { format!(", at most {}", format::percent(all.max)) } else { String::new() };
-    Some(("Monitoring", format!("{} of one core{most}", format::percent(all.median))))
-}
-
-/// The phone in a few words: for headings.
-pub(crate) fn phone_name(phone: &PhoneFacts) -> String {
-    format!("{} (emulated)", shorten(phone.preset.trim(), 60))
-}
-
 /// The device in a few words: for headings. Apps of an emulated phone ran on that, and not on the block device below.
 pub(crate) fn device_name(header: &Header, section: &Section) -> String {
     if let Some(device) = &section.device {
@@ -172,20 +133,4 @@ fn queue(device: &BlockDevice) -> String {
     .flatten()
     .collect();
     parts.join(", ")
-}
-
-/// How far figures of the kernel lab can be believed.
-pub(crate) fn fidelity(of: &KernelFidelity) -> String {
-    let reused = if of.kept == 0 { String::new() } else { format!(", {} of which are from an earlier run", of.kept) };
-    format!(
-        "The device's timer was {} late on average at most ({} allowed), a case and its repeat differed by {} of all \
-         requests ({} allowed) and by {} of those of equal jobs, in {} of {}{reused}.",
-        format::us(of.lateness_ns_mean / 1e3),
-        format::us(of.lateness_ns_bound / 1e3),
-        format::percent(of.repeat_percent),
-        format::percent(of.repeat_percent_bound),
-        format::percent(of.repeat_percent_of_jobs),
-        format::plural(of.boots.into(), "boot"),
-        format::plural(of.cases.into(), "case"),
-    )
 }

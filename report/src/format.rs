@@ -7,7 +7,7 @@ use brisk_core::stats::Summary;
 use brisk_core::units;
 
 /// A duration given in microseconds.
-pub(crate) fn us(value_us: f64) -> String {
+pub fn us(value_us: f64) -> String {
     if !value_us.is_finite() || value_us < 0.0 {
         return "-".to_owned();
     }
@@ -18,22 +18,22 @@ pub(crate) fn us(value_us: f64) -> String {
 }
 
 /// A duration given in seconds.
-pub(crate) fn seconds(value_s: f64) -> String {
+pub fn seconds(value_s: f64) -> String {
     us(value_s * 1e6)
 }
 
 /// A duration given in milliseconds.
-pub(crate) fn ms(value_ms: f64) -> String {
+pub fn ms(value_ms: f64) -> String {
     if value_ms == 0.0 { "0 ms".to_owned() } else { us(value_ms * 1e3) }
 }
 
 /// A duration in milliseconds as a tick.
-pub(crate) fn ms_tick(value_ms: f64) -> String {
+pub fn ms_tick(value_ms: f64) -> String {
     trim(&ms(value_ms))
 }
 
 /// A size given as a number, as a median of sizes is one.
-pub(crate) fn bytes(value_bytes: f64) -> String {
+pub fn bytes(value_bytes: f64) -> String {
     if value_bytes.is_finite() && value_bytes >= 0.0 {
         units::format_bytes(value_bytes.round() as u64)
     } else {
@@ -42,17 +42,17 @@ pub(crate) fn bytes(value_bytes: f64) -> String {
 }
 
 /// A rate in MB/s, without the unit.
-pub(crate) fn mb_per_s(bytes_per_s: f64) -> String {
+pub fn mb_per_s(bytes_per_s: f64) -> String {
     number(bytes_per_s / 1e6)
 }
 
 /// A rate in MB/s.
-pub(crate) fn bandwidth(bytes_per_s: f64) -> String {
+pub fn bandwidth(bytes_per_s: f64) -> String {
     format!("{} MB/s", mb_per_s(bytes_per_s))
 }
 
 /// A count with thousands set apart: `25,431`; small ones with decimals.
-pub(crate) fn count(value: f64) -> String {
+pub fn count(value: f64) -> String {
     if !value.is_finite() || value.abs() < 1_000.0 || value.abs() >= 1e12 {
         return number(value);
     }
@@ -60,12 +60,12 @@ pub(crate) fn count(value: f64) -> String {
 }
 
 /// A count of whole things: `7`, `1,471`.
-pub(crate) fn tally(value: f64) -> String {
+pub fn tally(value: f64) -> String {
     if value.is_finite() && value.abs() < 1_000.0 { format!("{:.0}", value.round() + 0.0) } else { count(value) }
 }
 
 /// About three digits, whatever the magnitude.
-pub(crate) fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     let magnitude = value.abs();
     if !value.is_finite() {
         "-".to_owned()
@@ -77,12 +77,12 @@ pub(crate) fn number(value: f64) -> String {
 }
 
 /// The same without zeros at the end: for ticks.
-pub(crate) fn tick(value: f64) -> String {
+pub fn tick(value: f64) -> String {
     trim(&number(value))
 }
 
 /// A duration in microseconds as a tick.
-pub(crate) fn us_tick(value_us: f64) -> String {
+pub fn us_tick(value_us: f64) -> String {
     trim(&us(value_us))
 }
 
@@ -96,22 +96,22 @@ fn trim(text: &str) -> String {
 }
 
 /// A ratio as a paper prints it, with at most two decimals: `28.03x`, `1.6x`.
-pub(crate) fn printed(ratio: f64) -> String {
+pub fn printed(ratio: f64) -> String {
     format!("{}x", trim(&format!("{ratio:.2}")))
 }
 
 /// A ratio: `6.15x`.
-pub(crate) fn times(ratio: f64) -> String {
+pub fn times(ratio: f64) -> String {
     if ratio.is_finite() { format!("{}x", number(ratio)) } else { "-".to_owned() }
 }
 
 /// A percentage that is already one.
-pub(crate) fn percent(value: f64) -> String {
+pub fn percent(value: f64) -> String {
     if value.is_finite() { format!("{} %", number(value)) } else { "-".to_owned() }
 }
 
 /// Half the width of a summary's interval over its median: `±2 %`; `±?` where one value gives no interval.
-pub(crate) fn spread(summary: &Summary) -> String {
+pub fn spread(summary: &Summary) -> String {
     let percent = summary.half_width() * 100.0;
     if summary.count < 2 {
         "±?".to_owned()
@@ -143,7 +143,7 @@ pub(crate) fn spread_or_ends(summary: &Summary, show: fn(f64) -> String) -> Stri
 }
 
 /// `low to high` with the summary's own formatter, a common unit once: for sentences and full tables.
-pub(crate) fn interval(summary: &Summary, show: fn(f64) -> String) -> String {
+pub fn interval(summary: &Summary, show: fn(f64) -> String) -> String {
     if summary.count < 2 {
         return "one run".to_owned();
     }
@@ -155,7 +155,7 @@ pub(crate) fn interval(summary: &Summary, show: fn(f64) -> String) -> String {
 }
 
 /// What part of `whole` this is: `48 %`; whole percent, because parts of a time scatter more than their decimals.
-pub(crate) fn share(part: f64, whole: f64) -> String {
+pub fn share(part: f64, whole: f64) -> String {
     let percent = part / whole * 100.0;
     if !percent.is_finite() {
         "-".to_owned()
@@ -170,7 +170,7 @@ pub(crate) fn share(part: f64, whole: f64) -> String {
 }
 
 /// Standard deviation over mean, in percent; `±?`'s counterpart `?` for a single run.
-pub(crate) fn variation(summary: &Summary) -> String {
+pub fn variation(summary: &Summary) -> String {
     let percent = summary.variation * 100.0;
     if summary.count < 2 {
         "?".to_owned()
@@ -186,7 +186,7 @@ pub(crate) fn variation(summary: &Summary) -> String {
 }
 
 /// What the intervals of these summaries promise, in a sentence; `None` without any.
-pub(crate) fn interval_note<'a>(summaries: impl IntoIterator<Item = &'a Summary>) -> Option<String> {
+pub fn interval_note<'a>(summaries: impl IntoIterator<Item = &'a Summary>) -> Option<String> {
     let (mut fewest, mut most, mut lowest) = (usize::MAX, 0, f64::INFINITY);
     for summary in summaries {
         fewest = fewest.min(summary.count);
@@ -218,34 +218,35 @@ pub(crate) fn weakest<'a>(summaries: impl IntoIterator<Item = &'a Summary>) -> O
 }
 
 /// What so few runs mean for the figures.
-pub(crate) fn few_runs(count: usize, confidence: f64) -> String {
+pub fn few_runs(count: usize, confidence: f64) -> String {
     if count == 1 {
         "Some figures are of one run: they have no interval, and differences may be chance.".to_owned()
     } else {
         format!(
-            "The intervals of {count} runs hold the true median with {:.0} % only: differences of that size may be chance.",
+            "The intervals of {count} runs hold the true median with {:.0} % only: differences of that size may be \
+             chance.",
             confidence.clamp(0.0, 1.0) * 100.0
         )
     }
 }
 
 /// Whether an interval holds the true median with 95 % at least, for which it takes six runs.
-pub(crate) fn sure(summary: &Summary) -> bool {
+pub fn sure(summary: &Summary) -> bool {
     summary.count > 1 && summary.confidence >= 0.95
 }
 
 /// Whether two 95 % intervals do not overlap.
-pub(crate) fn apart(a: &Summary, b: &Summary) -> bool {
+pub fn apart(a: &Summary, b: &Summary) -> bool {
     sure(a) && sure(b) && seem_apart(a, b)
 }
 
 /// Whether two intervals do not touch, however little they promise.
-pub(crate) fn seem_apart(a: &Summary, b: &Summary) -> bool {
+pub fn seem_apart(a: &Summary, b: &Summary) -> bool {
     a.count > 1 && b.count > 1 && (a.high < b.low || b.high < a.low)
 }
 
 /// `sequential` or `random`.
-pub(crate) fn pattern(pattern: Pattern) -> &'static str {
+pub fn pattern(pattern: Pattern) -> &'static str {
     match pattern {
         Pattern::Sequential => "sequential",
         Pattern::Random => "random",
@@ -253,7 +254,7 @@ pub(crate) fn pattern(pattern: Pattern) -> &'static str {
 }
 
 /// `read` or `write`.
-pub(crate) fn direction(direction: Direction) -> &'static str {
+pub fn direction(direction: Direction) -> &'static str {
     match direction {
         Direction::Read => "read",
         Direction::Write => "write",
@@ -261,24 +262,24 @@ pub(crate) fn direction(direction: Direction) -> &'static str {
 }
 
 /// `sequential read`, `random write`, ...
-pub(crate) fn load(p: Pattern, d: Direction) -> String {
+pub fn load(p: Pattern, d: Direction) -> String {
     format!("{} {}", pattern(p), direction(d))
 }
 
 /// `1 stream`, `4 streams`.
-pub(crate) fn plural(count: u64, one: &str) -> String {
+pub fn plural(count: u64, one: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
 }
 
 /// The first letter large.
-pub(crate) fn sentence(text: &str) -> String {
+pub fn sentence(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
 /// Places along several dimensions in one name: `cold, writers`. What a place before it says already is left out, so
 /// that an app whose name is also its condition is named once.
-pub(crate) fn joined<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {
+pub fn joined<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {
     let mut said: Vec<&str> = Vec::new();
     for part in parts.into_iter().map(str::trim).filter(|part| !part.is_empty()) {
         if !said.iter().any(|known| known.eq_ignore_ascii_case(part)) {
@@ -289,7 +290,7 @@ pub(crate) fn joined<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {
 }
 
 /// Whether `text` has the words of `part`, one behind the other.
-pub(crate) fn has_words(text: &str, part: &str) -> bool {
+pub fn has_words(text: &str, part: &str) -> bool {
     let words = |text: &str| -> Vec<String> {
         text.split(|c: char| c.is_whitespace() || ",;:()".contains(c))
             .filter(|word| !word.is_empty())
@@ -301,7 +302,7 @@ pub(crate) fn has_words(text: &str, part: &str) -> bool {
 }
 
 /// `a, b and c`.
-pub(crate) fn list(items: &[String]) -> String {
+pub fn list(items: &[String]) -> String {
     match items {
         [] => String::new(),
         [one] => one.clone(),
@@ -310,7 +311,7 @@ pub(crate) fn list(items: &[String]) -> String {
 }
 
 /// The same text with no-break spaces between numbers and their units, so that no line ends between them.
-pub(crate) fn tight(text: &str) -> String {
+pub fn tight(text: &str) -> String {
     const UNITS: [&str; 13] = ["%", "s", "ms", "us", "ns", "min", "B", "KiB", "MiB", "GiB", "TiB", "MB/s", "times"];
     let mut out = String::with_capacity(text.len());
     let mut words = text.split(' ').peekable();
@@ -326,7 +327,7 @@ pub(crate) fn tight(text: &str) -> String {
 }
 
 /// An instant in RFC 3339 as `2026-10-05 20:28 UTC`; anything else as it is.
-pub(crate) fn instant(rfc3339: &str) -> String {
+pub fn instant(rfc3339: &str) -> String {
     let bytes = rfc3339.as_bytes();
     let utc = rfc3339.ends_with('Z') || rfc3339.ends_with("+00:00");
     if utc && rfc3339.is_ascii() && bytes.len() >= 17 && bytes[4] == b'-' && bytes[10] == b'T' && bytes[13] == b':' {
@@ -338,7 +339,7 @@ pub(crate) fn instant(rfc3339: &str) -> String {
 
 /// Takes out what a hostile or broken name could do to a terminal or a page: control characters (escape sequences) and
 /// marks that turn the direction of writing. Everything that leaves this crate passes here.
-pub(crate) fn harmless(text: &str) -> String {
+pub fn harmless(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             '\n' => c,
@@ -359,7 +360,7 @@ pub(crate) fn harmless(text: &str) -> String {
 pub(crate) const DEFAULT_WIDTH: usize = 100;
 
 /// `text` in lines of at most `columns`, the first behind `lead`, the others indented as far.
-pub(crate) fn wrap(text: &str, columns: usize, lead: &str) -> String {
+pub fn wrap(text: &str, columns: usize, lead: &str) -> String {
     let indent = lead.chars().count();
     let width = columns.saturating_sub(indent).max(12);
     let mut lines: Vec<String> = Vec::new();
@@ -391,7 +392,7 @@ pub(crate) fn wrap(text: &str, columns: usize, lead: &str) -> String {
 }
 
 /// `text` with its middle cut out when it is longer than `most` characters.
-pub(crate) fn shorten(text: &str, most: usize) -> String {
+pub fn shorten(text: &str, most: usize) -> String {
     let count = text.chars().count();
     if count <= most {
         return text.to_owned();
@@ -401,7 +402,7 @@ pub(crate) fn shorten(text: &str, most: usize) -> String {
 }
 
 /// An energy, from microjoules.
-pub(crate) fn energy(uj: f64) -> String {
+pub fn energy(uj: f64) -> String {
     match uj.abs() {
         large if large >= 1e6 => format!("{} J", number(uj / 1e6)),
         middle if middle >= 1e3 => format!("{} mJ", number(uj / 1e3)),
@@ -521,7 +522,8 @@ mod tests {
     proptest! {
         #[test]
         fn no_number_is_longer_than_a_table_bears(value in any::<f64>()) {
-            for text in [us(value), ms(value), seconds(value), bandwidth(value), bytes(value), count(value), tally(value), number(value), times(value), share(value, 3.0), share(3.0, value)] {
+            for text in [us(value), ms(value), seconds(value), bandwidth(value), bytes(value), count(value),
+                tally(value), number(value), times(value), share(value, 3.0), share(3.0, value)] {
                 prop_assert!(text.chars().count() <= 20, "{}", text);
                 prop_assert!(!text.to_lowercase().contains("nan") && !text.contains("inf"), "{}", text);
             }

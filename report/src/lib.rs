@@ -4,9 +4,9 @@
 //! here measures, and nothing here reads or writes a file.
 //!
 //! ```text
-//! Document ─> kinds/KIND ─┬─> sentences ───────────────────────────────────────────────────┐
-//!             (Kind)      └─> [Row] ─┬─> Table::of(columns![LOAD, DEPTH, RATE]) ─> Figure ─┼─> Section ─┬─> terminal: text
-//!                                    └─> Dots, Lines, bars, stacks ────────────────────────┘            ├─> page: HTML, SVG
+//! Document ─> its study  ─┬─> sentences ───────────────────────────────────────────────────┐
+//!             (Kind)      └─> [Row] ─┬─> Table::of(columns![LOAD, DEPTH, RATE]) ─> Figure ─┼─> Section ─┬─> terminal
+//!                                    └─> Dots, Lines, bars, stacks ────────────────────────┘            ├─> page
 //!                                                                                                       └─> markdown
 //! ```
 //!
@@ -16,66 +16,60 @@
 //! - *Rows are tidy* (`rows`): a row is one place of a study. It has places along dimensions (load, depth, app), and
 //!   values of measures: a summary with its interval, a number, a word, runs, or the parts of a time. The unit says how
 //!   a value reads, in tables, at marks and at axes.
-//! - *A kind is a folder* (`kinds`): the struct of its result, its measures, the rows that are compared, and its page:
-//!   tables, charts, captions, notes, and sentences, which are functions of the result. Spreads, intervals, legends,
-//!   descriptions and what the intervals promise are not its business.
+//! - *A kind is part of a study's folder*, elsewhere: the struct of its result, its measures, and [`Kind`] with the
+//!   rows that are compared, its page (tables, charts, captions, notes, and sentences, which are functions of the
+//!   result) and what of it may leave the device ([`submission`]). Spreads, intervals, legends, descriptions and what
+//!   the intervals promise are not its business. [`declare`] has the words for all of that.
 //! - *One renderer each*: `columns` and `chart` make tables and drawings (`svg`) of rows, `table` is text or markup,
 //!   `terminal` and `page` put a `Section` together: one sentence that leads and a picture, three sentences at most,
 //!   warnings, figures, what else was found, facts.
 //! - *Programs read values* ([`csv()`]): the rows that are compared, one value a line, with the same columns for all
 //!   kinds.
-//! - *A run has many documents*: [`pages`] gives a page for each device with an index, [`verdict`] three sentences over
-//!   all.
-//! - *Kinds are listed once*, in `kinds`, from which reading, heads, schema and dispatch derive.
+//! - *A run has many documents*: [`pages`] gives a page for each device with an index, [`verdict`] the sentences
+//!   that its kinds have over all.
+//! - *Kinds are listed once*, by [`kinds!`] in the crate that makes them, from which reading, heads, schema and
+//!   dispatch derive. Nothing here knows one by name, but for the comparison, which is made here.
 //! - *Documents are compared* (`compare`): which rows of a kind join with those of another document, the ratio of each
 //!   measure with its interval, and a verdict that holds for many measures. The result is a document too.
-//! - Code that several kinds share: causes of waiting (`causes`), sets of launches (`sets`), endings, ratios in
-//!   words (`ratio`), published figures ([`papers`]).
+//! - Code that several kinds share: causes of waiting ([`causes`]), rows of loads ([`storage`]), ratios in words
+//!   ([`ratio`]), published figures ([`papers`]).
 //!
-//! Properties, each with a test of the same name:
+//! Properties, each with a test of the same name over samples of all kinds (`lab/tests/all/documents`):
 //! - no document makes it panic, whatever its numbers are;
 //! - nothing prints `NaN`;
 //! - the page needs nothing from outside;
 //! - text from the machine (a device's model) can neither become markup nor move the cursor of a terminal.
 
-mod apps;
-mod causes;
+pub mod causes;
 mod chart;
 mod columns;
 mod compare;
-mod declare;
+mod comparison;
+pub mod declare;
 mod effect;
-mod endings;
 mod facts;
-mod format;
-mod kinds;
-mod launches;
+pub mod format;
+mod kind;
 mod markdown;
-mod measures;
-mod opening;
+pub mod measures;
 mod page;
 pub mod papers;
-mod ratio;
+pub mod ratio;
 mod read;
 pub mod results;
 mod rows;
 mod section;
-mod sets;
-mod storage;
+pub mod storage;
+pub mod submission;
 mod svg;
 mod table;
 mod terminal;
 mod tidy;
-
-// The samples of the integration tests, which unit tests use too, name this crate.
-#[cfg(test)]
-extern crate self as brisk_report;
-mod verdict;
-mod vocabulary;
+pub mod vocabulary;
 mod warnings;
 
-use crate::results::Document;
 pub use compare::{CompareError, Condition, compare};
+pub use kind::{Document, Entry, Kind, Kinds, Rank, Report};
 pub use read::{ReadError, parse};
 pub use terminal::{Meaning, View};
 
@@ -88,14 +82,13 @@ pub fn terminal(document: &Document, view: impl Into<View>) -> String {
 /// A comparison as [`terminal()`] shows it, with all measures: those without a change too.
 #[must_use]
 pub fn terminal_of_all(report: &results::ComparisonReport, view: impl Into<View>) -> String {
-    terminal::show(&report.header, &kinds::comparison::page::section(report, true), view.into())
+    terminal::show(&report.header, &comparison::page::section(report, true), view.into())
 }
 
-/// Several benchmarks compared, as text; `None` when there are fewer than two, or when they have no
-/// load in common.
+/// What several documents of a kind show together, such as benchmarks of the same loads, as texts.
 #[must_use]
-pub fn comparison(documents: &[Document], view: impl Into<View>) -> Option<String> {
-    terminal::comparison(documents, view.into())
+pub fn together(documents: &[Document], view: impl Into<View>) -> Vec<String> {
+    terminal::of_several(documents, view.into())
 }
 
 /// One page without any outside reference, for one document or for many: proofs first, then studies, then benchmarks.
@@ -118,12 +111,11 @@ pub fn markdown(documents: &[Document]) -> String {
     markdown::render(documents)
 }
 
-/// The JSON Schema (draft 2020-12) of all documents. A measured field has what its measure is declared with in
-/// `measure`: name, unit, which way it improves, and whether it may leave the device.
+/// The JSON Schema (draft 2020-12) of documents of these kinds. A measured field has what its measure is declared with
+/// in `measure`: name, unit, which way it improves, and whether it may leave the device.
 #[must_use]
-pub fn schema() -> String {
-    let schema = schemars::schema_for!(Document);
-    serde_json::to_string_pretty(&schema).expect("a schema is JSON") + "\n"
+pub fn schema(kinds: Kinds) -> String {
+    serde_json::to_string_pretty(&kinds.schema()).expect("a schema is JSON") + "\n"
 }
 
 /// What each page has near its beginning, and files that are no page of brisk have not.
@@ -156,13 +148,13 @@ pub struct Page {
 /// One page for each device among the documents, and `index.html` before them, which leads with the [`verdict`]. Each
 /// page links to the index and to the others.
 #[must_use]
-pub fn pages(documents: &[Document]) -> Vec<Page> {
-    page::index::pages(documents)
+pub fn pages(kinds: Kinds, documents: &[Document]) -> Vec<Page> {
+    page::index::pages(kinds, documents)
 }
 
-/// Three sentences: what the disk of this machine is good for, how opening apps feels on the emulated phones, and what
-/// brisk changes there. A sentence whose documents are lacking says so.
+/// The sentences over a run that its kinds have, in their order: what the disk of this machine is good for, how opening
+/// apps feels on the emulated phones, and what brisk changes there. A sentence whose documents are lacking says so.
 #[must_use]
-pub fn verdict(documents: &[Document]) -> [String; 3] {
-    verdict::sentences(documents).map(|sentence| format::harmless(&sentence))
+pub fn verdict(kinds: Kinds, documents: &[Document]) -> Vec<String> {
+    kinds.verdict(documents).iter().map(|sentence| format::harmless(sentence)).collect()
 }

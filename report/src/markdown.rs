@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use crate::results::Document;
 
 use crate::facts::{device_name, facts};
-use crate::kinds::bench::several;
+use crate::kind::together;
 use crate::section::{Figure, Section};
 use crate::table::{Cell, Kind, Table};
 use crate::{format, warnings};
@@ -16,7 +16,7 @@ use crate::{format, warnings};
 /// See [`crate::markdown`].
 pub(crate) fn render(documents: &[Document]) -> String {
     let mut out = documents.iter().map(one).collect::<Vec<_>>().join("\n");
-    if let Some(figure) = several::figure(&documents.iter().collect::<Vec<_>>()) {
+    for figure in together(&documents.iter().collect::<Vec<_>>()) {
         let _ = write!(out, "\n## {}\n\n{}\n\n", text(&figure.title), text(&figure.caption));
         tables(&mut out, &figure);
     }
@@ -24,7 +24,7 @@ pub(crate) fn render(documents: &[Document]) -> String {
 }
 
 fn one(document: &Document) -> String {
-    let (header, section): (_, Section) = (document.header(), document.of().section());
+    let (header, section): (_, Section) = (document.header(), document.section());
     let title = format!("{} · {}", section.title, device_name(header, &section));
     let mut out = format!("# {}\n\n**{}**\n\n", text(&title), text(&section.lead));
     let list = |out: &mut String, items: &[String]| {

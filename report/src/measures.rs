@@ -12,55 +12,55 @@ use crate::results::Better;
 
 /// How values of a measure read, in a table and as a tick.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Unit {
+pub struct Unit {
     /// In documents; empty for plain numbers and words.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// With its unit.
-    pub(crate) show: fn(f64) -> String,
+    pub show: fn(f64) -> String,
     /// As a tick of an axis.
-    pub(crate) tick: fn(f64) -> String,
+    pub tick: fn(f64) -> String,
 }
 
 /// The units.
-pub(crate) mod unit {
+pub mod unit {
     use super::{Unit, format};
 
-    pub(crate) const fn of(name: &'static str, show: fn(f64) -> String, tick: fn(f64) -> String) -> Unit {
+    pub const fn of(name: &'static str, show: fn(f64) -> String, tick: fn(f64) -> String) -> Unit {
         Unit { name, show, tick }
     }
 
     /// Microseconds.
-    pub(crate) const US: Unit = of("us", format::us, format::us_tick);
+    pub const US: Unit = of("us", format::us, format::us_tick);
     /// Milliseconds.
-    pub(crate) const MS: Unit = of("ms", format::ms, format::ms_tick);
+    pub const MS: Unit = of("ms", format::ms, format::ms_tick);
     /// Seconds.
-    pub(crate) const S: Unit = of("s", format::seconds, format::tick);
+    pub const S: Unit = of("s", format::seconds, format::tick);
     /// Bytes.
-    pub(crate) const BYTES: Unit = of("bytes", format::bytes, format::bytes);
+    pub const BYTES: Unit = of("bytes", format::bytes, format::bytes);
     /// Bytes a second, in MB/s.
-    pub(crate) const BANDWIDTH: Unit = of("bytes_per_s", format::bandwidth, |v| format::tick(v / 1e6));
+    pub const BANDWIDTH: Unit = of("bytes_per_s", format::bandwidth, |v| format::tick(v / 1e6));
     /// Bytes a second, in MB/s that the name of the measure says.
-    pub(crate) const MB_PER_S: Unit = of("bytes_per_s", format::mb_per_s, |v| format::tick(v / 1e6));
+    pub const MB_PER_S: Unit = of("bytes_per_s", format::mb_per_s, |v| format::tick(v / 1e6));
     /// Counts and rates of requests.
-    pub(crate) const COUNT: Unit =
+    pub const COUNT: Unit =
         of("per_s", format::count, |v| if v < 1_000.0 { format::tick(v) } else { format::count(v) });
     /// Whole things.
-    pub(crate) const TALLY: Unit = of("", format::tally, format::tick);
+    pub const TALLY: Unit = of("", format::tally, format::tick);
     /// Plain numbers.
-    pub(crate) const NUMBER: Unit = of("", format::number, format::tick);
+    pub const NUMBER: Unit = of("", format::number, format::tick);
     /// Ratios.
-    pub(crate) const TIMES: Unit = of("ratio", format::times, format::tick);
+    pub const TIMES: Unit = of("ratio", format::times, format::tick);
     /// Ratios as a paper prints them.
-    pub(crate) const PRINTED: Unit = of("ratio", format::printed, format::tick);
+    pub const PRINTED: Unit = of("ratio", format::printed, format::tick);
     /// Percent with three digits.
-    pub(crate) const PERCENT: Unit = of("percent", format::percent, format::tick);
+    pub const PERCENT: Unit = of("percent", format::percent, format::tick);
     /// Whole percent.
-    pub(crate) const SHARE: Unit = of("percent", |percent| format::share(percent, 100.0), format::tick);
+    pub const SHARE: Unit = of("percent", |percent| format::share(percent, 100.0), format::tick);
     /// Microjoules.
-    pub(crate) const ENERGY: Unit = of("uj", format::energy, format::tick);
+    pub const ENERGY: Unit = of("uj", format::energy, format::tick);
 
     /// The unit with this name in documents.
-    pub(crate) fn named(name: &str) -> Unit {
+    pub fn named(name: &str) -> Unit {
         let all = [US, MS, S, BYTES, BANDWIDTH, COUNT, ENERGY, TIMES, PERCENT];
         all.into_iter().find(|unit| unit.name == name).unwrap_or(NUMBER)
     }
@@ -68,13 +68,13 @@ pub(crate) mod unit {
 
 /// A measure: what was found at a place of a study.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Measure {
+pub struct Measure {
     /// In tables, comparisons and CSV.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// How its values read, and its unit in documents.
-    pub(crate) unit: Unit,
+    pub unit: Unit,
     /// Which way it improves; `None` for what pages alone show.
-    pub(crate) better: Option<Better>,
+    pub better: Option<Better>,
     /// Whether its values may leave the device.
     leaves: bool,
 }
@@ -86,48 +86,54 @@ impl PartialEq for Measure {
 }
 
 /// A measure of which less is better.
-pub(crate) const fn lower(name: &'static str, unit: Unit) -> Measure {
+pub const fn lower(name: &'static str, unit: Unit) -> Measure {
     Measure { name, unit, better: Some(Better::Lower), leaves: false }
 }
 
 /// A measure of which more is better.
-pub(crate) const fn higher(name: &'static str, unit: Unit) -> Measure {
+pub const fn higher(name: &'static str, unit: Unit) -> Measure {
     Measure { name, unit, better: Some(Better::Higher), leaves: false }
 }
 
 /// A measure that is compared and not judged.
-pub(crate) const fn neither(name: &'static str, unit: Unit) -> Measure {
+pub const fn neither(name: &'static str, unit: Unit) -> Measure {
     Measure { name, unit, better: Some(Better::Neither), leaves: false }
 }
 
 /// A measure that pages alone show.
-pub(crate) const fn shown(name: &'static str, unit: Unit) -> Measure {
+pub const fn shown(name: &'static str, unit: Unit) -> Measure {
     Measure { name, unit, better: None, leaves: false }
 }
 
 /// Words that pages alone show.
-pub(crate) const fn words(name: &'static str) -> Measure {
+pub const fn words(name: &'static str) -> Measure {
     shown(name, unit::NUMBER)
 }
 
 impl Measure {
     /// The same, and its values may leave the device.
-    pub(crate) const fn leaves(self) -> Self {
+    pub const fn leaves(self) -> Self {
         Self { leaves: true, ..self }
     }
 
+    /// Whether its values may leave the device.
+    #[must_use]
+    pub(crate) const fn may_leave(self) -> bool {
+        self.leaves
+    }
+
     /// A column of the interval of its summary.
-    pub(crate) const fn interval(self) -> Column {
+    pub const fn interval(self) -> Column {
         Column::Interval(self)
     }
 
     /// A column of the spread of its summary.
-    pub(crate) const fn spread(self) -> Column {
+    pub const fn spread(self) -> Column {
         Column::Spread(self)
     }
 
     /// A column of bars, for terminals.
-    pub(crate) const fn bar(self) -> Column {
+    pub const fn bar(self) -> Column {
         Column::Bar(self)
     }
 }
@@ -146,7 +152,7 @@ impl Serialize for Measure {
 
 /// What a column of places holds in CSV.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Type {
+pub enum Type {
     /// The place as it reads.
     Text,
     /// Its number.
@@ -155,11 +161,11 @@ pub(crate) enum Type {
 
 /// A dimension: what tells places of a study apart.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Dimension {
+pub struct Dimension {
     /// In tables and comparisons.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// Its column in CSV, where documents are compared by it.
-    pub(crate) csv: Option<(&'static str, Type)>,
+    pub csv: Option<(&'static str, Type)>,
 }
 
 impl PartialEq for Dimension {
@@ -169,20 +175,20 @@ impl PartialEq for Dimension {
 }
 
 /// A dimension of pages alone.
-pub(crate) const fn dimension(name: &'static str) -> Dimension {
+pub const fn dimension(name: &'static str) -> Dimension {
     Dimension { name, csv: None }
 }
 
 impl Dimension {
     /// The same with a column in CSV.
-    pub(crate) const fn column(self, name: &'static str, of: Type) -> Self {
+    pub const fn column(self, name: &'static str, of: Type) -> Self {
         Self { csv: Some((name, of)), ..self }
     }
 }
 
 /// What stands in a column of a table, or where a chart takes its values from.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) enum Column {
+pub enum Column {
     /// Nothing.
     #[default]
     Absent,
@@ -200,7 +206,7 @@ pub(crate) enum Column {
 
 impl Column {
     /// Its head in a table.
-    pub(crate) fn head(self) -> &'static str {
+    pub fn head(self) -> &'static str {
         match self {
             Self::Dimension(dimension) => dimension.name,
             Self::Measure(measure) => measure.name,
@@ -224,7 +230,9 @@ impl From<Measure> for Column {
 }
 
 /// Columns of a table: dimensions, measures, and what is made of measures.
-macro_rules! columns {
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __columns {
     ($($column:expr),+ $(,)?) => { &[$($crate::measures::Column::from($column)),+] as &[$crate::measures::Column] };
 }
-pub(crate) use columns;
+pub use __columns as columns;

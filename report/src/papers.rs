@@ -303,8 +303,8 @@ pub static ALL: &[Published] = &[
             ),
             (
                 Topic::Mixes,
-                "The times do not follow from the paper's times of single requests: 128 MB with 10 % reads, one request \
-                 after the other, would take 5.8 s, and its four schedulers took 9 to 30 s.",
+                "The times do not follow from the paper's times of single requests: 128 MB with 10 % reads, one \
+                 request after the other, would take 5.8 s, and its four schedulers took 9 to 30 s.",
             ),
             (
                 Topic::Slowdown,
@@ -350,7 +350,8 @@ pub static ALL: &[Published] = &[
             (Topic::Slowdown, "The paper prints bandwidths at 64 KB; the slowdowns are their ratios."),
             (
                 Topic::Bandwidth,
-                "The text puts sequential reads at up to ten times the scattered ones; its table gives 9.2 times at 4 KB.",
+                "The text puts sequential reads at up to ten times the scattered ones; its table gives 9.2 times at 4 \
+                 KB.",
             ),
         ],
     },

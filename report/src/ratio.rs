@@ -6,7 +6,7 @@ use crate::format;
 
 /// What the interval of a ratio of two times shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Judgement {
+pub enum Judgement {
     /// Its interval lies above 1.
     Longer,
     /// Its interval lies below 1.
@@ -21,7 +21,7 @@ pub(crate) enum Judgement {
 
 impl Judgement {
     /// In a table.
-    pub(crate) fn words(self) -> &'static str {
+    pub fn words(self) -> &'static str {
         match self {
             Self::Longer => "slower",
             Self::Shorter => "faster",
@@ -33,7 +33,7 @@ impl Judgement {
 }
 
 /// What the interval of `ratio` shows.
-pub(crate) fn judge(ratio: &Summary) -> Judgement {
+pub fn judge(ratio: &Summary) -> Judgement {
     let usable = [ratio.median, ratio.low, ratio.high].into_iter().all(|v| v.is_finite() && v >= 0.0);
     match ratio.count {
         0 => Judgement::Nothing,
@@ -46,12 +46,12 @@ pub(crate) fn judge(ratio: &Summary) -> Judgement {
 }
 
 /// `1.42 times`: its interval stands in a table.
-pub(crate) fn words(ratio: &Summary) -> String {
+pub fn words(ratio: &Summary) -> String {
     format!("{} times", format::number(ratio.median))
 }
 
 /// Whether `one` takes longer than `base`, in a sentence without its full stop.
-pub(crate) fn sentence(one: &str, base: &str, ratio: &Summary) -> String {
+pub fn sentence(one: &str, base: &str, ratio: &Summary) -> String {
     let times = words(ratio);
     match judge(ratio) {
         Judgement::Longer | Judgement::Shorter => format!("{one} takes {times} as long as {base}"),
@@ -62,7 +62,7 @@ pub(crate) fn sentence(one: &str, base: &str, ratio: &Summary) -> String {
 }
 
 /// The time that a ratio saves, in percent: a ratio of 0.8 saves 20 %. The ends of the interval change places.
-pub(crate) fn saved_percent(ratio: &Summary) -> Summary {
+pub fn saved_percent(ratio: &Summary) -> Summary {
     let saved = |ratio: f64| (1.0 - ratio) * 100.0;
     Summary {
         median: saved(ratio.median),
@@ -75,7 +75,7 @@ pub(crate) fn saved_percent(ratio: &Summary) -> Summary {
 }
 
 /// The geometric mean of those ratios that are positive numbers, and how many they are.
-pub(crate) fn geometric_mean(ratios: impl IntoIterator<Item = f64>) -> Option<(f64, u64)> {
+pub fn geometric_mean(ratios: impl IntoIterator<Item = f64>) -> Option<(f64, u64)> {
     let (mut sum, mut count) = (0.0, 0u64);
     for ratio in ratios {
         if ratio.is_finite() && ratio > 0.0 {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::kind::Kinds;
 use crate::results::{Document, SCHEMA_VERSION};
 use serde::Deserialize;
 use serde::de::{self, Deserializer as _, SeqAccess, Visitor};
@@ -55,12 +56,12 @@ fn remedy(found: &str) -> &'static str {
     }
 }
 
-/// All documents in `text`. Takes little memory beyond the documents' own: a file of another program is refused at its
-/// first value, whatever follows.
+/// All documents in `text`, which are of `kinds`. Takes little memory beyond the documents' own: a file of another
+/// program is refused at its first value, whatever follows.
 ///
 /// # Errors
 /// When there is none, or one of them is not a document that this version understands.
-pub fn parse(text: &[u8]) -> Result<Vec<Document>, ReadError> {
+pub fn parse(kinds: Kinds, text: &[u8]) -> Result<Vec<Document>, ReadError> {
     let mut documents = Vec::new();
     let mut values = 0;
     for value in serde_json::Deserializer::from_slice(text).into_iter::<&RawValue>() {
@@ -68,14 +69,14 @@ pub fn parse(text: &[u8]) -> Result<Vec<Document>, ReadError> {
         let value = value.map_err(not_json)?;
         if value.get().starts_with('[') {
             let mut refused = None;
-            let each = Each { documents: &mut documents, refused: &mut refused };
+            let each = Each { kinds, documents: &mut documents, refused: &mut refused };
             let read = serde_json::Deserializer::from_str(value.get()).deserialize_seq(each);
             match (refused, read) {
                 (Some(error), _) => return Err(error),
                 (None, read) => read.map_err(not_json)?,
             }
         } else {
-            documents.push(document(value)?);
+            documents.push(document(kinds, value)?);
         }
     }
     match (values, documents.is_empty()) {
@@ -91,6 +92,7 @@ fn not_json(error: serde_json::Error) -> ReadError {
 
 /// Reads a list document by document, and stops at the first that is none.
 struct Each<'a> {
+    kinds: Kinds,
     documents: &'a mut Vec<Document>,
     refused: &'a mut Option<ReadError>,
 }
@@ -104,7 +106,7 @@ impl<'de> Visitor<'de> for Each<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
         while let Some(value) = list.next_element::<&'de RawValue>()? {
-            match document(value) {
+            match document(self.kinds, value) {
                 Ok(document) => self.documents.push(document),
                 Err(error) => {
                     *self.refused = Some(error);
@@ -125,7 +127,7 @@ struct Head<'a> {
     schema_version: Option<&'a RawValue>,
 }
 
-fn document(value: &RawValue) -> Result<Document, ReadError> {
+fn document(kinds: Kinds, value: &RawValue) -> Result<Document, ReadError> {
     let text = value.get();
     if !text.starts_with('{') {
         return Err(ReadError::NoKind);
@@ -138,11 +140,11 @@ fn document(value: &RawValue) -> Result<Document, ReadError> {
         let found = schema_version.map_or_else(|| "none".to_owned(), |v| v.get().chars().take(40).collect());
         return Err(ReadError::WrongVersion { found });
     }
-    match Document::of_kind(&kind, &mut serde_json::Deserializer::from_str(text)) {
+    match kinds.read(&kind, &mut serde_json::Deserializer::from_str(text)) {
         Ok(Some(document)) => Ok(document),
         Ok(None) => {
             let kind = kind.chars().take(40).collect();
-            Err(ReadError::UnknownKind { kind, known: Document::KINDS.join(", ") })
+            Err(ReadError::UnknownKind { kind, known: kinds.names().join(", ") })
         }
         Err(error) => Err(ReadError::Damaged { kind, reason: error.to_string() }),
     }
@@ -153,27 +155,29 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const KINDS: Kinds = Kinds(&[crate::results::KINDS]);
+
     #[test]
     fn what_is_not_a_document_is_named() {
-        let fails = |text: &str| parse(text.as_bytes()).expect_err(text).to_string();
-        assert!(matches!(parse(b" \n"), Err(ReadError::Empty)));
-        assert!(matches!(parse(b"[]"), Err(ReadError::EmptyList)));
+        let fails = |text: &str| parse(KINDS, text.as_bytes()).expect_err(text).to_string();
+        assert!(matches!(parse(KINDS, b" \n"), Err(ReadError::Empty)));
+        assert!(matches!(parse(KINDS, b"[]"), Err(ReadError::EmptyList)));
         assert!(fails("hello").contains("not JSON"));
         assert!(fails("{\"a\": 1}").contains("no \"kind\""));
         assert!(fails("7").contains("no \"kind\""));
         let poem = fails("{\"kind\": \"poem\", \"schema_version\": 1}");
-        assert!(poem.contains("\"poem\"") && poem.contains("it knows bench, ") && poem.contains("prove"), "{poem}");
-        assert!(fails("{\"kind\": \"bench\", \"schema_version\": 2}").contains("update brisk"));
-        assert!(fails("{\"kind\": \"bench\", \"schema_version\": \"one\"}").contains("schema version \"one\""));
-        assert!(fails("{\"kind\": \"bench\"}").contains("schema version none"));
-        assert!(fails("{\"kind\": \"bench\", \"schema_version\": 1}").contains("missing field"));
-        assert!(fails("{\"kind\": \"bench\", \"schema_").contains("not JSON"));
+        assert!(poem.contains("\"poem\"") && poem.contains("it knows comparison"), "{poem}");
+        assert!(fails("{\"kind\": \"comparison\", \"schema_version\": 2}").contains("update brisk"));
+        assert!(fails("{\"kind\": \"comparison\", \"schema_version\": \"one\"}").contains("schema version \"one\""));
+        assert!(fails("{\"kind\": \"comparison\"}").contains("schema version none"));
+        assert!(fails("{\"kind\": \"comparison\", \"schema_version\": 1}").contains("missing field"));
+        assert!(fails("{\"kind\": \"comparison\", \"schema_").contains("not JSON"));
     }
 
     proptest! {
         #[test]
         fn no_text_makes_the_reader_panic(text in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = parse(&text);
+            let _ = parse(KINDS, &text);
         }
     }
 }

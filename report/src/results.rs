@@ -1,5 +1,5 @@
 //! What measurements found: the structs whose serde form is the public JSON. Here is what kinds share; the result of a
-//! kind is in its folder (`kinds`).
+//! kind is in the folder of its study.
 //!
 //! Names end in their unit (`_ms`, `_us`, `_bytes`, `_bytes_per_s`, `_percent`), statistics come after it. A change
 //! that would break a reader raises [`SCHEMA_VERSION`]. Measurements fill these; pages read nothing else.
@@ -9,20 +9,19 @@ use serde::{Deserialize, Serialize};
 
 mod better;
 mod built;
-mod kernel;
-mod launch;
-mod memory;
-mod phone;
+mod split;
 mod storage;
 
-pub use crate::kinds::*;
+pub use crate::kind::Document;
 pub use better::Better;
 pub use built::{commit, set_commit};
-pub use kernel::KernelFidelity;
-pub use launch::*;
-pub use memory::*;
-pub use phone::*;
+pub use split::*;
 pub use storage::*;
+
+crate::kinds! {
+    /// `brisk compare`.
+    crate::comparison::result { ComparisonReport = "comparison" }
+}
 
 /// Version of every document below.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -18,7 +18,7 @@ use crate::svg::{Marker, Tone};
 
 /// What was found of a measure.
 #[derive(Debug, Clone)]
-pub(crate) enum Value {
+pub enum Value {
     /// Over runs, with an interval.
     Summary(Summary),
     /// Without an interval.
@@ -36,7 +36,7 @@ pub(crate) enum Value {
 }
 
 /// What can be put into a row; nothing is put where there is nothing.
-pub(crate) trait IntoValue {
+pub trait IntoValue {
     /// The value.
     fn value(self) -> Option<Value>;
 }
@@ -97,11 +97,11 @@ impl<T: IntoValue> IntoValue for Option<T> {
 
 /// A place along a dimension.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Place {
+pub struct Place {
     /// As it reads.
-    pub(crate) text: String,
+    pub text: String,
     /// Where it lies on an axis, if it can.
-    pub(crate) number: Option<f64>,
+    pub number: Option<f64>,
 }
 
 impl From<&str> for Place {
@@ -123,7 +123,7 @@ impl From<u32> for Place {
 }
 
 /// A size in bytes as a place.
-pub(crate) fn size(bytes: u64) -> Place {
+pub fn size(bytes: u64) -> Place {
     Place { text: format_bytes(bytes), number: Some(bytes as f64) }
 }
 
@@ -135,31 +135,31 @@ impl Default for Look {
 
 /// How a row is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Look {
+pub struct Look {
     /// Colour.
-    pub(crate) tone: Tone,
+    pub tone: Tone,
     /// Shape of its points.
-    pub(crate) marker: Marker,
+    pub marker: Marker,
     /// Whether its line is dashed: random loads are.
-    pub(crate) dashed: bool,
+    pub dashed: bool,
     /// Whether a paper published it.
-    pub(crate) published: bool,
+    pub published: bool,
     /// How its bar is filled.
-    pub(crate) fill: Fill,
+    pub fill: Fill,
 }
 
 impl Look {
     /// What has no side.
-    pub(crate) const PLAIN: Self =
+    pub const PLAIN: Self =
         Self { tone: Tone::Plain, marker: Marker::Circle, dashed: false, published: false, fill: Fill::Full };
 
     /// The n-th of many.
-    pub(crate) fn nth(n: usize) -> Self {
+    pub fn nth(n: usize) -> Self {
         Self { tone: Tone::Nth(n), marker: Marker::nth(n), ..Self::PLAIN }
     }
 
     /// Reads or writes.
-    pub(crate) fn side(direction: Direction) -> Self {
+    pub fn side(direction: Direction) -> Self {
         match direction {
             Direction::Read => Self { tone: Tone::Read, ..Self::PLAIN },
             Direction::Write => Self { tone: Tone::Write, marker: Marker::Square, ..Self::PLAIN },
@@ -167,98 +167,98 @@ impl Look {
     }
 
     /// Reads or writes; random ones dashed.
-    pub(crate) fn load(pattern: Pattern, direction: Direction) -> Self {
+    pub fn load(pattern: Pattern, direction: Direction) -> Self {
         Self::side(direction).dashed(pattern == Pattern::Random)
     }
 
     /// The same, dashed or not.
-    pub(crate) fn dashed(self, dashed: bool) -> Self {
+    pub fn dashed(self, dashed: bool) -> Self {
         Self { dashed, ..self }
     }
 
     /// The same as a published figure.
-    pub(crate) fn published(self) -> Self {
+    pub fn published(self) -> Self {
         Self { published: true, marker: Marker::Diamond, ..self }
     }
 }
 
 /// One place of a study and what was found there.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Row {
+pub struct Row {
     at: Vec<(Dimension, Place)>,
     found: Vec<(Measure, Unit, Value)>,
     /// How it is drawn.
-    pub(crate) look: Look,
+    pub look: Look,
 }
 
 impl Row {
     /// The row of a place along a dimension.
-    pub(crate) fn at(dimension: Dimension, place: impl Into<Place>) -> Self {
+    pub fn at(dimension: Dimension, place: impl Into<Place>) -> Self {
         Self { at: vec![(dimension, place.into())], found: Vec::new(), look: Look::PLAIN }
     }
 
     /// The same at a place along one more dimension.
-    pub(crate) fn by(mut self, dimension: Dimension, place: impl Into<Place>) -> Self {
+    pub fn by(mut self, dimension: Dimension, place: impl Into<Place>) -> Self {
         self.at.push((dimension, place.into()));
         self
     }
 
     /// The same with a measure, where there is a value.
-    pub(crate) fn put(self, measure: Measure, value: impl IntoValue) -> Self {
+    pub fn put(self, measure: Measure, value: impl IntoValue) -> Self {
         self.put_in(measure, measure.unit, value)
     }
 
     /// The same with a measure whose values have another unit in this row.
-    pub(crate) fn put_in(mut self, measure: Measure, unit: Unit, value: impl IntoValue) -> Self {
+    pub fn put_in(mut self, measure: Measure, unit: Unit, value: impl IntoValue) -> Self {
         self.found.extend(value.value().map(|value| (measure, unit, value)));
         self
     }
 
     /// The same with a verdict, which has a sign and a colour.
-    pub(crate) fn judge(self, measure: Measure, effect: Effect, words: &str) -> Self {
+    pub fn judge(self, measure: Measure, effect: Effect, words: &str) -> Self {
         self.put(measure, Value::Verdict(effect, words.to_owned()))
     }
 
     /// The same with a figure that has its own form.
-    pub(crate) fn figure(self, measure: Measure, text: impl Into<Option<String>>) -> Self {
+    pub fn figure(self, measure: Measure, text: impl Into<Option<String>>) -> Self {
         let text: Option<String> = text.into();
         self.put(measure, text.map(|text| Value::Shown(text, String::new())))
     }
 
     /// The same, drawn so.
-    pub(crate) fn look(self, look: Look) -> Self {
+    pub fn look(self, look: Look) -> Self {
         Self { look, ..self }
     }
 
     /// Its place along a dimension.
-    pub(crate) fn place(&self, column: impl Into<Column>) -> Option<&Place> {
+    pub fn place(&self, column: impl Into<Column>) -> Option<&Place> {
         let Column::Dimension(dimension) = column.into() else { return None };
         self.at.iter().find(|(one, _)| *one == dimension).map(|(_, place)| place)
     }
 
     /// What was found of a measure.
-    pub(crate) fn get(&self, column: impl Into<Column>) -> Option<(Unit, &Value)> {
+    pub fn get(&self, column: impl Into<Column>) -> Option<(Unit, &Value)> {
         let Column::Measure(measure) = column.into() else { return None };
         self.found.iter().find(|(one, ..)| *one == measure).map(|(_, unit, value)| (*unit, value))
     }
 
     /// Its dimensions with its places along them.
-    pub(crate) fn dimensions(&self) -> impl Iterator<Item = (Dimension, &Place)> {
+    pub fn dimensions(&self) -> impl Iterator<Item = (Dimension, &Place)> {
         self.at.iter().map(|(dimension, place)| (*dimension, place))
     }
 
     /// Its measures with what was found.
-    pub(crate) fn measures(&self) -> impl Iterator<Item = (Measure, &Value)> {
+    pub fn measures(&self) -> impl Iterator<Item = (Measure, &Value)> {
         self.found.iter().map(|(measure, _, value)| (*measure, value))
     }
 
     /// The summary of a measure.
-    pub(crate) fn summary(&self, column: impl Into<Column>) -> Option<&Summary> {
+    pub fn summary(&self, column: impl Into<Column>) -> Option<&Summary> {
         if let (_, Value::Summary(summary)) = self.get(column)? { Some(summary) } else { None }
     }
 
     /// A place, or the middle of a measure, as a number.
-    pub(crate) fn number(&self, column: impl Into<Column>) -> Option<f64> {
+    pub fn number(&self, column: impl Into<Column>) -> Option<f64> {
         let column = column.into();
         match self.get(column) {
             Some((_, Value::Summary(summary))) => Some(summary.median),
@@ -269,7 +269,7 @@ impl Row {
     }
 
     /// All numbers of a measure.
-    pub(crate) fn numbers(&self, column: impl Into<Column>) -> Vec<f64> {
+    pub fn numbers(&self, column: impl Into<Column>) -> Vec<f64> {
         let column = column.into();
         match self.get(column) {
             Some((_, Value::Runs(runs))) => runs.iter().map(|run| run.value).collect(),
@@ -278,13 +278,13 @@ impl Row {
     }
 
     /// The interval of a measure, where more than one run gives one.
-    pub(crate) fn range(&self, column: impl Into<Column>) -> Option<(f64, f64)> {
+    pub fn range(&self, column: impl Into<Column>) -> Option<(f64, f64)> {
         let s = self.summary(column)?;
         (s.count > 1 && s.low.is_finite() && s.high.is_finite()).then_some((s.low, s.high))
     }
 
     /// A place or a measure as it reads, without a spread; empty where there is none.
-    pub(crate) fn text(&self, column: impl Into<Column>) -> String {
+    pub fn text(&self, column: impl Into<Column>) -> String {
         let column = column.into();
         if let Some(place) = self.place(column) {
             return place.text.clone();
@@ -302,7 +302,7 @@ impl Row {
     }
 
     /// A measure with its spread.
-    pub(crate) fn label(&self, column: impl Into<Column>) -> String {
+    pub fn label(&self, column: impl Into<Column>) -> String {
         let column = column.into();
         match self.get(column) {
             Some((unit, Value::Summary(summary))) => {
@@ -315,12 +315,12 @@ impl Row {
 }
 
 /// Those rows that lie at a place of a dimension.
-pub(crate) fn only(rows: &[Row], dimension: Dimension, text: &str) -> Vec<Row> {
+pub fn only(rows: &[Row], dimension: Dimension, text: &str) -> Vec<Row> {
     rows.iter().filter(|row| row.place(dimension).is_some_and(|place| place.text == text)).cloned().collect()
 }
 
 /// The places along a dimension in the order in which they first come.
-pub(crate) fn places(rows: &[Row], along: impl Into<Column>) -> Vec<String> {
+pub fn places(rows: &[Row], along: impl Into<Column>) -> Vec<String> {
     let along = along.into();
     let mut found: Vec<String> = Vec::new();
     for place in rows.iter().filter_map(|row| row.place(along)) {
@@ -332,7 +332,7 @@ pub(crate) fn places(rows: &[Row], along: impl Into<Column>) -> Vec<String> {
 }
 
 /// The schedulers in the order of the kernel's own list, others after them by name.
-pub(crate) fn schedulers<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+pub fn schedulers<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let rank = |name: &str| ["none", "mq-deadline", "kyber", "bfq"].iter().position(|n| *n == name).unwrap_or(4);
     let mut names: Vec<&str> = names.collect();
     names.sort_by_key(|name| (rank(name), *name));

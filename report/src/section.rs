@@ -19,91 +19,70 @@ use crate::svg::strips::StripChart;
 use crate::svg::{Canvas, Marker, Tone};
 use crate::table::Table;
 
-/// A kind of document: implemented once, in a folder of its own in `kinds`.
-pub(crate) trait Kind {
-    /// The document, ready to be shown.
-    fn section(&self) -> Section;
-
-    /// What is compared: a row for each place of the study. A row names its place by what was asked for (load, depth,
-    /// app), never by what was found, so that rows of two documents join. Measures that say the same in another form
-    /// (throughput and requests a second of one load) are there once: each further one takes power from all others
-    /// (`compare/false_alarms.rs`). Where a document has the single runs, they are the value; else its summary.
-    fn rows(&self) -> Vec<Row>;
-
-    /// How it was measured, as far as that changes what is found: budget, sizes, commands. Where two conditions differ
-    /// in it, their ratios are doubtful.
-    fn mode(&self) -> Facts;
-
-    /// On what it was measured, beyond the head of the document: what two conditions may be meant to differ in.
-    fn setting(&self) -> Facts {
-        Facts::new()
-    }
-}
-
 /// One document, ready to be shown.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Section {
+pub struct Section {
     /// What was done, in a few words.
-    pub(crate) title: String,
+    pub title: String,
     /// What it asked, in a sentence.
-    pub(crate) question: String,
+    pub question: String,
     /// What came out, in one sentence.
-    pub(crate) lead: String,
+    pub lead: String,
     /// What supports it: [`POINTS`] sentences at most.
-    pub(crate) points: Vec<String>,
+    pub points: Vec<String>,
     /// Reasons to doubt it: they stand with the warnings of the document.
-    pub(crate) cautions: Vec<String>,
+    pub cautions: Vec<String>,
     /// What else came out: below the figures.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
     /// The picture that shows the lead; without one it is the first chart of the figures.
-    pub(crate) picture: Option<Figure>,
+    pub picture: Option<Figure>,
     /// Charts and tables; those without rows are left out.
-    pub(crate) figures: Vec<Figure>,
+    pub figures: Vec<Figure>,
     /// The device for headings, where it is not the block device of the head.
-    pub(crate) device: Option<String>,
+    pub device: Option<String>,
     /// Facts that documents of the same machine do not share.
-    pub(crate) facts: Facts,
+    pub facts: Facts,
     /// Facts instead of those of the head, for what did not run on this machine.
-    pub(crate) machine: Option<Facts>,
+    pub machine: Option<Facts>,
 }
 
 /// As many sentences support a lead: more are read by few, and stand below the figures.
 pub(crate) const POINTS: usize = 3;
 
 /// Pairs of a word and a value.
-pub(crate) type Facts = Vec<(&'static str, String)>;
+pub type Facts = Vec<(&'static str, String)>;
 
 /// Charts that belong together, and all their numbers.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Figure {
+pub struct Figure {
     /// What it shows.
-    pub(crate) title: String,
+    pub title: String,
     /// How to read it.
-    pub(crate) caption: String,
+    pub caption: String,
     /// What marks mean, where names at the marks do not say it.
-    pub(crate) keys: Vec<Key>,
+    pub keys: Vec<Key>,
     /// Charts, side by side where there is room.
-    pub(crate) panels: Vec<Panel>,
+    pub panels: Vec<Panel>,
     /// All numbers.
-    pub(crate) tables: Vec<Table>,
+    pub tables: Vec<Table>,
     /// Whether the tables are part of the story, and not only its evidence.
-    pub(crate) tables_open: bool,
+    pub tables_open: bool,
 }
 
 /// An entry of a legend.
 #[derive(Debug, Clone)]
-pub(crate) struct Key {
+pub struct Key {
     /// Colour.
-    pub(crate) tone: Tone,
+    pub tone: Tone,
     /// How it is drawn.
-    pub(crate) glyph: Glyph,
+    pub glyph: Glyph,
     /// What it means.
-    pub(crate) words: String,
+    pub words: String,
 }
 
 /// What stands in a legend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Glyph {
+pub enum Glyph {
     /// A point.
     Point(Marker),
     /// A point before a change.
@@ -128,16 +107,16 @@ pub(crate) enum Glyph {
 
 /// A chart with a heading.
 #[derive(Debug, Clone)]
-pub(crate) struct Panel {
+pub struct Panel {
     /// Heading.
-    pub(crate) title: String,
+    pub title: String,
     /// Chart.
-    pub(crate) chart: Chart,
+    pub chart: Chart,
 }
 
 /// A chart of one of several kinds.
 #[derive(Debug, Clone)]
-pub(crate) enum Chart {
+pub enum Chart {
     /// Lines over two axes.
     Lines(LineChart),
     /// Grouped bars.
@@ -189,7 +168,7 @@ impl Chart {
 impl Section {
     /// A section without figures yet. Of its sentences, most important first, one leads, three support it, and the
     /// others stand below the figures.
-    pub(crate) fn new(title: impl Into<String>, question: impl Into<String>, sentences: Vec<String>) -> Self {
+    pub fn new(title: impl Into<String>, question: impl Into<String>, sentences: Vec<String>) -> Self {
         let mut sentences = sentences.into_iter();
         let lead = sentences.next().unwrap_or_default();
         let points = sentences.by_ref().take(POINTS).collect();
@@ -204,13 +183,13 @@ impl Section {
     }
 
     /// The same with reasons to doubt it.
-    pub(crate) fn cautions(mut self, cautions: impl IntoIterator<Item = String>) -> Self {
+    pub fn cautions(mut self, cautions: impl IntoIterator<Item = String>) -> Self {
         self.cautions.extend(cautions);
         self
     }
 
     /// The same with a picture that shows the lead.
-    pub(crate) fn picture(self, figure: Figure) -> Self {
+    pub fn picture(self, figure: Figure) -> Self {
         Self { picture: kept(figure), ..self }
     }
 
@@ -226,7 +205,7 @@ impl Section {
     }
 
     /// All reasons to doubt the figures that are not among the warnings of the document.
-    pub(crate) fn doubts(&self, header: &Header) -> Vec<String> {
+    pub fn doubts(&self, header: &Header) -> Vec<String> {
         let mut doubts = self.cautions.clone();
         let known = header.warnings.iter().any(|warning| warning.code == "few_repeats");
         let weak = self.figures.iter().flat_map(|figure| &figure.tables).filter_map(|table| table.weakest);
@@ -237,17 +216,17 @@ impl Section {
     }
 
     /// The same with facts of its own.
-    pub(crate) fn facts(self, facts: Facts) -> Self {
+    pub fn facts(self, facts: Facts) -> Self {
         Self { facts, ..self }
     }
 
     /// The same on a device of that name.
-    pub(crate) fn on(self, device: Option<String>) -> Self {
+    pub fn on(self, device: Option<String>) -> Self {
         Self { device, ..self }
     }
 
     /// The same with figures.
-    pub(crate) fn figures(mut self, figures: impl IntoIterator<Item = Figure>) -> Self {
+    pub fn figures(mut self, figures: impl IntoIterator<Item = Figure>) -> Self {
         self.figures.extend(figures.into_iter().filter_map(kept));
         self
     }
@@ -262,18 +241,18 @@ fn kept(mut figure: Figure) -> Option<Figure> {
 
 impl Figure {
     /// A figure without charts and tables yet.
-    pub(crate) fn new(title: impl Into<String>, caption: impl Into<String>) -> Self {
+    pub fn new(title: impl Into<String>, caption: impl Into<String>) -> Self {
         Self { title: title.into(), caption: caption.into(), ..Self::default() }
     }
 
     /// The same with an entry of the legend.
-    pub(crate) fn key(mut self, tone: Tone, glyph: Glyph, words: impl Into<String>) -> Self {
+    pub fn key(mut self, tone: Tone, glyph: Glyph, words: impl Into<String>) -> Self {
         self.keys.push(Key { tone, glyph, words: words.into() });
         self
     }
 
     /// The same with an entry for each of several, by name.
-    pub(crate) fn named<'a>(self, names: impl IntoIterator<Item = &'a str>) -> Self {
+    pub fn named<'a>(self, names: impl IntoIterator<Item = &'a str>) -> Self {
         names
             .into_iter()
             .enumerate()
@@ -281,7 +260,7 @@ impl Figure {
     }
 
     /// The same with an entry for each cause of a time.
-    pub(crate) fn causes(self, causes: &[Cause]) -> Self {
+    pub fn causes(self, causes: &[Cause]) -> Self {
         causes
             .iter()
             .map(|cause| causes::look(*cause))
@@ -289,7 +268,7 @@ impl Figure {
     }
 
     /// The same with an entry for published figures, where there are any.
-    pub(crate) fn published(self, words: Option<String>) -> Self {
+    pub fn published(self, words: Option<String>) -> Self {
         match words {
             Some(words) => self.key(Tone::Plain, Glyph::Published, words),
             None => self,
@@ -297,19 +276,19 @@ impl Figure {
     }
 
     /// The same with a chart.
-    pub(crate) fn chart(mut self, title: impl Into<String>, chart: Chart) -> Self {
+    pub fn chart(mut self, title: impl Into<String>, chart: Chart) -> Self {
         self.panels.push(Panel { title: title.into(), chart });
         self
     }
 
     /// The same with a chart for each place of the rows along a dimension.
-    pub(crate) fn charts(self, rows: &[Row], dimension: Dimension, draw: impl Fn(&str, &[Row]) -> Chart) -> Self {
+    pub fn charts(self, rows: &[Row], dimension: Dimension, draw: impl Fn(&str, &[Row]) -> Chart) -> Self {
         let of = |place: &String| (format::sentence(place), draw(place, &only(rows, dimension, place)));
         places(rows, dimension).iter().map(of).fold(self, |figure, (title, chart)| figure.chart(title, chart))
     }
 
     /// The same with a table. A note that the table before has is not repeated.
-    pub(crate) fn table(mut self, mut table: Table) -> Self {
+    pub fn table(mut self, mut table: Table) -> Self {
         if let Some(last) = self.tables.last()
             && last.note == table.note
         {
@@ -319,13 +298,18 @@ impl Figure {
         self
     }
 
+    /// Whether a page shows any of its tables.
+    pub(crate) fn has_tables_in_page(&self) -> bool {
+        self.tables.iter().any(|table| table.in_page)
+    }
+
     /// The same with its tables shown, not folded away.
-    pub(crate) fn open(self) -> Self {
+    pub fn open(self) -> Self {
         Self { tables_open: true, ..self }
     }
 }
 
 /// What was published about the device, where it is a preset with published figures.
-pub(crate) fn published(header: &Header) -> Option<&'static Published> {
+pub fn published(header: &Header) -> Option<&'static Published> {
     papers::for_preset(header.environment.device.as_ref()?.lab_preset.as_deref()?)
 }

@@ -7,12 +7,12 @@ use crate::declare::*;
 use crate::results::{Direction, Pattern};
 use crate::{chart, format};
 
-pub(crate) fn load(pattern: Pattern, direction: Direction) -> Row {
+pub fn load(pattern: Pattern, direction: Direction) -> Row {
     Row::at(LOAD, format::load(pattern, direction))
 }
 
 /// The single runs, or their summary where a document has no runs.
-pub(crate) fn single<T>(runs: &[T], of: impl Fn(&T) -> Option<f64>, summary: Summary) -> Value {
+pub fn single<T>(runs: &[T], of: impl Fn(&T) -> Option<f64>, summary: Summary) -> Value {
     match chart::runs(runs.iter().filter_map(of)) {
         none if none.is_empty() => Value::Summary(summary),
         runs => Value::Runs(runs),
@@ -20,6 +20,6 @@ pub(crate) fn single<T>(runs: &[T], of: impl Fn(&T) -> Option<f64>, summary: Sum
 }
 
 /// Sizes of requests and streams.
-pub(crate) fn sizes(block_bytes: u64, work: (&'static str, u64)) -> Facts {
+pub fn sizes(block_bytes: u64, work: (&'static str, u64)) -> Facts {
     vec![("Request size", format_bytes(block_bytes)), (work.0, format_bytes(work.1))]
 }

@@ -13,7 +13,7 @@ use crate::terminal::{Meaning, View};
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Words, on the left.
     Words,
     /// Numbers, on the right.
@@ -24,7 +24,7 @@ pub(crate) enum Kind {
 
 /// One cell.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Cell {
+pub enum Cell {
     /// Words or a plain number.
     Text(String),
     /// What a change means, and the word for it.
@@ -55,30 +55,30 @@ impl From<&str> for Cell {
 
 /// A table with its heading.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Table {
+pub struct Table {
     /// What it shows.
-    pub(crate) title: String,
+    pub title: String,
     /// Heads and kinds.
-    pub(crate) columns: Vec<(String, Kind)>,
+    pub columns: Vec<(String, Kind)>,
     /// Cells, as many in a row as there are columns.
-    pub(crate) rows: Vec<Vec<Cell>>,
+    pub rows: Vec<Vec<Cell>>,
     /// What a reader needs to know below it.
-    pub(crate) note: Option<String>,
+    pub note: Option<String>,
     /// Whether it is short enough for a terminal.
-    pub(crate) in_terminal: bool,
+    pub in_terminal: bool,
     /// Whether a page shows it; it does not where a chart says the same.
-    pub(crate) in_page: bool,
+    pub in_page: bool,
     /// Rows that a terminal shows; a page shows all.
-    pub(crate) terminal_rows: usize,
+    pub terminal_rows: usize,
     /// Columns that a narrow terminal can do without, the most dispensable first; bars go before them.
-    pub(crate) dispensable: Vec<usize>,
+    pub dispensable: Vec<usize>,
     /// The fewest runs behind an interval that holds the true median with less than 95 %, and what it holds it with.
-    pub(crate) weakest: Option<(usize, f64)>,
+    pub weakest: Option<(usize, f64)>,
 }
 
 impl Table {
     /// A table without rows yet.
-    pub(crate) fn new(title: impl Into<String>, columns: Vec<(String, Kind)>) -> Self {
+    pub fn new(title: impl Into<String>, columns: Vec<(String, Kind)>) -> Self {
         Self {
             title: title.into(),
             columns,
@@ -93,7 +93,7 @@ impl Table {
     }
 
     /// The same with a further note.
-    pub(crate) fn noted(mut self, more: impl Into<String>) -> Self {
+    pub fn noted(mut self, more: impl Into<String>) -> Self {
         let more = more.into();
         self.note = match self.note {
             Some(note) if !more.is_empty() => Some(format!("{note} {more}")),
@@ -104,32 +104,32 @@ impl Table {
     }
 
     /// The same for pages only.
-    pub(crate) fn page_only(mut self) -> Self {
+    pub fn page_only(mut self) -> Self {
         self.in_terminal = false;
         self
     }
 
     /// The same for terminals only.
-    pub(crate) fn terminal_only(mut self) -> Self {
+    pub fn terminal_only(mut self) -> Self {
         self.in_page = false;
         self
     }
 
     /// The same with no more than `rows` rows in a terminal.
-    pub(crate) fn first_in_terminal(mut self, rows: usize) -> Self {
+    pub fn first_in_terminal(mut self, rows: usize) -> Self {
         self.terminal_rows = rows;
         self
     }
 
     /// The same with columns that a narrow terminal can do without, the most dispensable first.
-    pub(crate) fn dispensable(mut self, columns: &[Column]) -> Self {
+    pub fn dispensable(mut self, columns: &[Column]) -> Self {
         let at = |column: &Column| self.columns.iter().position(|(head, _)| head == column.head());
         self.dispensable = columns.iter().filter_map(at).collect();
         self
     }
 
     /// Aligned text, at most `width` columns wide where words can be wrapped.
-    pub(crate) fn text(&self, view: View) -> String {
+    pub fn text(&self, view: View) -> String {
         let width = view.width;
         let columns: Vec<Vec<String>> = (0..self.columns.len()).map(|i| self.column_text(i)).collect();
         let (kept, left_out) = self.columns_that_fit(&columns, width);
@@ -229,12 +229,15 @@ impl Table {
                     thead { tr { @for (_, (head, kind)) in shown() {
                         th scope="col" class=[(*kind == Kind::Numbers).then_some("n")] { (head) }
                     } } }
-                    tbody { @for row in self.rows.iter().filter(|r| !matches!(r.first(), Some(Cell::Shape(_)))) { tr { @for (i, (_, kind)) in shown() {
+                    tbody { @for row in self.rows.iter().filter(|r| !matches!(r.first(),
+                        Some(Cell::Shape(_)))) { tr { @for (i, (_, kind)) in shown() {
                         // The first words of a line are its heading: screen readers repeat them with each number.
                         @if i == 0 && *kind == Kind::Words {
-                            th scope="row" class=[cell_class(*kind, row.get(i))] { (cell_markup(row.get(i).unwrap_or(&Cell::Empty))) }
+                            th scope="row" class=[cell_class(*kind,
+                                row.get(i))] { (cell_markup(row.get(i).unwrap_or(&Cell::Empty))) }
                         } @else {
-                            td class=[cell_class(*kind, row.get(i))] { (cell_markup(row.get(i).unwrap_or(&Cell::Empty))) }
+                            td class=[cell_class(*kind,
+                                row.get(i))] { (cell_markup(row.get(i).unwrap_or(&Cell::Empty))) }
                         }
                     } } } }
                 }
@@ -257,7 +260,8 @@ fn cell_markup(cell: &Cell) -> Markup {
     html! {
         @match cell {
             Cell::Text(text) => (text),
-            Cell::Verdict(effect, words) => span class=(format!("verdict {}", effect.tone().class())) { (effect.signed(words)) },
+            Cell::Verdict(effect, words) => span class=(format!("verdict {}",
+                effect.tone().class())) { (effect.signed(words)) },
             Cell::Measure(value, spread) => { (value) span.spread { " " (spread) } },
             Cell::Bar(_) | Cell::Stack(..) | Cell::Shape(_) | Cell::Empty => {},
         }

@@ -5,8 +5,8 @@ use crate::results::{Document, Header};
 
 use crate::facts::{device_name, facts};
 use crate::format::{DEFAULT_WIDTH, wrap};
-use crate::kinds::bench::several;
-use crate::section::Section;
+use crate::kind::together;
+use crate::section::{Figure, Section};
 use crate::{format, warnings};
 
 /// What a part of a text means, where a terminal may show that in colour.
@@ -54,7 +54,7 @@ impl View {
 
 /// See [`crate::terminal`].
 pub(crate) fn render(document: &Document, view: View) -> String {
-    show(document.header(), &document.of().section(), view)
+    show(document.header(), &document.section(), view)
 }
 
 /// A section as text.
@@ -96,11 +96,14 @@ pub(crate) fn show(header: &Header, section: &Section, view: View) -> String {
     out
 }
 
-/// See [`crate::comparison`].
-pub(crate) fn comparison(documents: &[Document], view: View) -> Option<String> {
-    let figure = several::figure(&documents.iter().collect::<Vec<_>>())?;
+/// See [`crate::together`].
+pub(crate) fn of_several(documents: &[Document], view: View) -> Vec<String> {
+    together(&documents.iter().collect::<Vec<_>>()).iter().map(|figure| figure_text(figure, view)).collect()
+}
+
+fn figure_text(figure: &Figure, view: View) -> String {
     let title = view.styled(Meaning::Heading, &format!("{}\n", format::harmless(&figure.title)));
     let tables: String = figure.tables.iter().map(|table| table.text(view)).collect();
     let caption = wrap(&format::harmless(&figure.caption), view.columns(), " ");
-    Some(format!("{title}{}\n{tables}{caption}", "━".repeat(figure.title.chars().count())))
+    format!("{title}{}\n{tables}{caption}", "━".repeat(figure.title.chars().count()))
 }

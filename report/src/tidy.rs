@@ -75,7 +75,7 @@ fn origin(number: usize, document: &Document) -> [String; 10] {
         environment.commit.clone().unwrap_or_default(),
         environment.kernel.clone(),
         environment.architecture.clone(),
-        device_name(header, &document.of().section()),
+        device_name(header, &document.section()),
         device.and_then(|device| device.scheduler.clone()).unwrap_or_default(),
         environment.file_system.clone().unwrap_or_default(),
     ]
@@ -83,9 +83,9 @@ fn origin(number: usize, document: &Document) -> [String; 10] {
 
 /// The values of a document, each place and statistic once.
 fn lines(document: &Document) -> Vec<Line> {
-    let mut lines: Vec<Line> = match document {
-        Document::Comparison(report) => compared(report),
-        document => document.of().rows().iter().flat_map(values).collect(),
+    let mut lines: Vec<Line> = match document.get() {
+        Some(report) => compared(report),
+        None => document.rows().iter().flat_map(values).collect(),
     };
     let mut known = HashSet::new();
     lines.retain(|line| {

@@ -6,7 +6,9 @@
 //! bound of the studies and no cure, so it is not listed.
 
 use brisk_api::init::Init;
-use brisk_report::results::{CureCrash, CureRow, FootprintDrop};
+use brisk_bench::results::FootprintDrop;
+
+use super::cures::{CureCrash, CureRow};
 use brisk_sync::advice::Advice;
 use brisk_sync::policy::Class;
 use serde::Serialize;
@@ -61,12 +63,12 @@ struct Solution {
     steps: &'static str,
 }
 
-const PARTITION: &str = "Copy the data, make a partition with this file system for it, copy it back, and name it in /etc/fstab. There is no \
-    way back but the same.";
-const STRIPE: &str = "mdadm --create /dev/md0 --level=0 --raid-devices=2 over the internal flash and the card, then a file system on it. \
-    When the card fails or is pulled all data is gone, so keep a copy elsewhere.";
-const STRIPE_RISK: &str = "all data is lost when one of two devices fails or is pulled; a power cut that reaches one before the other can \
-    damage the file system";
+const PARTITION: &str = "Copy the data, make a partition with this file system for it, copy it back, and name it in \
+                         /etc/fstab. There is no way back but the same.";
+const STRIPE: &str = "mdadm --create /dev/md0 --level=0 --raid-devices=2 over the internal flash and the card, then a \
+                      file system on it. When the card fails or is pulled all data is gone, so keep a copy elsewhere.";
+const STRIPE_RISK: &str = "all data is lost when one of two devices fails or is pulled; a power cut that reaches one \
+                           before the other can damage the file system";
 const IN_APP: &str = "The app sets it for each connection, so its authors have to: it is no property of the file.";
 
 const WAYS: &[Solution] = &[
@@ -80,7 +82,8 @@ const WAYS: &[Solution] = &[
         name: "selective_sync_ordered",
         cost: "a policy that names the database, which is in WAL mode",
         apply: Some(("brisk sync on APP", "brisk sync off APP")),
-        steps: "Before it, write /etc/brisk/sync/APP.toml with a [[database]] of the class ordered; brisk sync check shows its rules.",
+        steps: "Before it, write /etc/brisk/sync/APP.toml with a [[database]] of the class ordered; brisk sync check \
+                shows its rules.",
     },
     Solution {
         name: "wal",
@@ -286,17 +289,8 @@ mod tests {
             workload: "webbench".to_owned(),
             preset: preset.to_owned(),
             solution: solution.to_owned(),
-            text: String::new(),
             risk: risk.to_owned(),
-            run_s: None,
             gain: Summary::of(&[gain]),
-            storage_s: None,
-            sequential_bytes: None,
-            random_bytes: None,
-            published_gain_low: None,
-            published_gain_high: None,
-            published_place: None,
-            failure: None,
         }
     }
 
@@ -377,8 +371,10 @@ mod tests {
     #[test]
     fn power_cuts_stand_with_the_risk() {
         let crash: CureCrash = serde_json::from_value(serde_json::json!({
-            "preset": "x", "solution": "wal", "cuts": 20, "without_risk": 1, "lost_pages": 9, "unmountable": 0, "unclean": 0,
-            "is_checked": true, "pulled": 0, "pulled_right": 0, "pulled_errors": 0, "pulled_wrong": 0, "parts": [], "example": null,
+            "preset": "x", "solution": "wal", "cuts": 20, "without_risk": 1, "lost_pages": 9, "unmountable": 0,
+            "unclean": 0,
+            "is_checked": true, "pulled": 0, "pulled_right": 0, "pulled_errors": 0, "pulled_wrong": 0, "parts": [],
+            "example": null,
             "failure": null,
         }))
         .expect("valid");

@@ -195,7 +195,8 @@ mod tests {
         let text = String::from_utf8(text).expect("UTF-8");
         assert_eq!(
             text,
-            "# TYPE brisk_disk_busy_ratio gauge\n# UNIT brisk_disk_busy_ratio ratio\n# HELP brisk_disk_busy_ratio Share.\n\
+            "# TYPE brisk_disk_busy_ratio gauge\n# UNIT brisk_disk_busy_ratio ratio\n# HELP brisk_disk_busy_ratio \
+             Share.\n\
              brisk_disk_busy_ratio{device=\"a\\\"b\\\\c\"} 0.125 1.500000000\n# EOF\n"
         );
         assert_eq!(complaint(&text), None);

@@ -10,7 +10,8 @@ pub(super) fn page(edition: &Edition) -> Page {
     let mut text = edition.title(NAME, "5");
     text += ".SH NAME\nbrisk.toml \\- configuration of brisk\n";
     text += ".SH SYNOPSIS\n.I /etc/brisk/brisk.toml\n.br\n.I \\(ti/.config/brisk/brisk.toml\n";
-    text += ".SH DESCRIPTION\nConfigures\n.BR briskd (8),\nand in the section [bench] the defaults of measurements, which users may \
+    text += ".SH DESCRIPTION\nConfigures\n.BR briskd (8),\nand in the section [bench] the defaults of measurements, \
+             which users may \
              also have in files of their own. The format is TOML; a missing file means defaults.\n.PP\n";
     text += &body(DEFAULT_TEXT);
     text += ".SH \"SEE ALSO\"\n.BR briskd (8),\n.BR brisk\\-config (1)\n";
@@ -96,10 +97,12 @@ mod tests {
 
     #[test]
     fn keys_have_the_comment_before_them_and_sections_theirs() {
-        let text = "# Head.\n\n[a]\n# One.\none = 1\n# Two and three.\ntwo = [\n    \"x\",\n    \"y\",\n]\nthree = 3\n\n# Section b:\n# \"k\" = 1\n[b]\n";
+        let text = "# Head.\n\n[a]\n# One.\none = 1\n# Two and three.\ntwo = [\n    \"x\",\n    \"y\",\n]\nthree = \
+                    3\n\n# Section b:\n# \"k\" = 1\n[b]\n";
         assert_eq!(
             body(text),
-            "Head.\n.SH [a]\n.TP\n\\fBone\\fR = 1\nOne.\n.TP\n\\fBtwo\\fR = [\"x\", \"y\",]\n.TQ\n\\fBthree\\fR = 3\nTwo and three.\n\
+            "Head.\n.SH [a]\n.TP\n\\fBone\\fR = 1\nOne.\n.TP\n\\fBtwo\\fR = [\"x\", \"y\",]\n.TQ\n\\fBthree\\fR = \
+             3\nTwo and three.\n\
              .SH [b]\nSection b:\n.PP\n.nf\n.RS 4\n\"k\" = 1\n.RE\n.fi\n"
         );
     }

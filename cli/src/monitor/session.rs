@@ -101,7 +101,8 @@ pub(super) fn run(watch: &Watch) -> anyhow::Result<ExitCode> {
 fn intervals(duration: Duration, interval: Duration) -> anyhow::Result<u64> {
     if duration < interval {
         bail!(
-            "a duration of {duration:?} ends before the first interval of {interval:?}: make one longer or the other shorter"
+            "a duration of {duration:?} ends before the first interval of {interval:?}: make one longer or the other \
+             shorter"
         );
     }
     Ok(u64::try_from(duration.as_nanos() / interval.as_nanos()).unwrap_or(u64::MAX))

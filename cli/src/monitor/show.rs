@@ -57,7 +57,8 @@ pub(super) fn run(path: &Path, json: Option<&Path>) -> anyhow::Result<ExitCode> 
     }
     if !lines_json.is_printed() {
         print(
-            "Disks are counted by requests and bytes, so sizes are means; a histogram of sizes needs each request to be seen.\n",
+            "Disks are counted by requests and bytes, so sizes are means; a histogram of sizes needs each request to \
+             be seen.\n",
         )?;
     }
     Ok(super::report(path, lost))

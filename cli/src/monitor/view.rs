@@ -81,7 +81,8 @@ pub(super) fn line(now: &Snapshot, interval: &Interval) -> String {
     );
     let sum = |of: fn(&NetRates) -> f64| mb(interval.nets.iter().map(of).sum());
     format!(
-        "{:11} {:>5} {:>5} {:>10} {:>4} {:>4} {:>5} {:>4} {:>4}  {name:9} {read:>5} {write:>6} {busy:>10} {:>6} {:>5}\n",
+        "{:11} {:>5} {:>5} {:>10} {:>4} {:>4} {:>5} {:>4} {:>4}  {name:9} {read:>5} {write:>6} {busy:>10} {:>6} \
+         {:>5}\n",
         clock(now.wall_unix_ms),
         percent(interval.cpu.busy_percent),
         percent(interval.cpu.iowait_percent),

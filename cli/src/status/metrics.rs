@@ -50,6 +50,7 @@ pub(super) fn text(status: &Status, dialect: Dialect) -> anyhow::Result<String> 
         let age_ms = status.at_unix_ms.saturating_sub(setting.since_unix_ms);
         family.sample(&[("knob", &setting.knob().to_string())], age_ms as f64, None)?;
     }
+    trials(&mut text, status, dialect)?;
     saved(&mut text, status, dialect)?;
     end(&mut text, dialect)?;
     Ok(String::from_utf8_lossy(&text).into_owned())
@@ -68,6 +69,27 @@ fn up(runs: bool, dialect: Dialect) -> anyhow::Result<Vec<u8>> {
     let help = "Whether the daemon answers";
     Family::begin(&mut text, dialect, Kind::Gauge, ("", "up"), help)?.sample(&[], f64::from(u8::from(runs)), None)?;
     Ok(text)
+}
+
+/// What each engine gains, by its trial. What is not known yet has no sample.
+fn trials(text: &mut Vec<u8>, status: &Status, dialect: Dialect) -> anyhow::Result<()> {
+    let help = "What episodes with an engine take of those without, by its trial, with the ends of the 95 % interval";
+    let mut family = Family::begin(text, dialect, Kind::Gauge, ("", "trial_effect_percent"), help)?;
+    for (engine, effect) in status.trials.engines.iter().filter_map(|of| Some((&of.engine, of.effect?))) {
+        for (bound, value) in [("value", effect.ratio), ("low", effect.low), ("high", effect.high)] {
+            family.sample(&[("engine", engine.as_str()), ("bound", bound)], value * 100.0, None)?;
+        }
+    }
+    let help = "Apps, disks or machines in each phase of the trial of an engine";
+    let mut family = Family::begin(text, dialect, Kind::Gauge, ("", "trial_subjects"), help)?;
+    for of in &status.trials.engines {
+        let counts =
+            [("observing", of.observing), ("on_trial", of.on_trial), ("acting", of.acting), ("resting", of.resting)];
+        for (phase, count) in counts {
+            family.sample(&[("engine", of.engine.as_str()), ("phase", phase)], count as f64, None)?;
+        }
+    }
+    Ok(())
 }
 
 /// What was saved: gauges, as more that is seen may make them less. What is not known yet has no sample.
@@ -110,7 +132,7 @@ fn saved(text: &mut Vec<u8>, status: &Status, dialect: Dialect) -> anyhow::Resul
 mod tests {
     use super::*;
     use crate::export::openmetrics::complaint;
-    use brisk_api::Counts;
+    use brisk_api::{Counts, EngineTrial, Trials};
     use brisk_core::action::Setting;
     use brisk_core::arbiter::{Resolved, Rule};
     use brisk_core::outcome::Outcome;
@@ -130,7 +152,10 @@ mod tests {
         let estimate = Estimate { value: 1_500_000, low: -1, high: 2_000_000 };
         let saved = Saved { device: "sda".into(), read_delay_us: Some(estimate), reads: 9, ..Saved::default() };
         let saved_how = "compared with \"none\"\nby size".to_owned();
-        Status { settings: vec![setting], counts, saved: vec![saved], saved_how, ..Status::default() }
+        let effect = Some(brisk_api::Effect { ratio: 0.5, low: 0.25, high: 0.75, pairs: 20 });
+        let of = EngineTrial { engine: "prefetch".into(), effect, acting: 3, ..EngineTrial::default() };
+        let trials = Trials { on: true, engines: vec![of] };
+        Status { trials, settings: vec![setting], counts, saved: vec![saved], saved_how, ..Status::default() }
     }
 
     #[test]
@@ -140,6 +165,8 @@ mod tests {
             text.contains("brisk_read_delay_saved_seconds{device=\"sda\",engines=\"\",bound=\"value\"} 1.5\n"),
             "{text}"
         );
+        assert!(text.contains("brisk_trial_effect_ratio{engine=\"prefetch\",bound=\"low\"} 0.25\n"), "{text}");
+        assert!(text.contains("brisk_trial_subjects{engine=\"prefetch\",phase=\"acting\"} 3\n"), "{text}");
         assert!(text.contains("brisk_reads_total{device=\"sda\",engines=\"\"} 9\n"), "{text}");
         assert!(!text.contains("brisk_energy_saved_joules{"), "{text}");
         assert!(text.ends_with("# EOF\n") && text.contains("brisk_rounds_total 7\n"), "{text}");

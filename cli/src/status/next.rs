@@ -19,6 +19,9 @@ pub(super) fn command(status: Result<&Status, &ClientError>) -> (&'static str, &
         Ok(status) if is_lacking(status) => ("brisk doctor", "the remedy for each line with !!"),
         Ok(status) if status.paused => ("brisk config reload", "engines decide again"),
         Ok(status) if status.devices.is_empty() => ("brisk config default", "[daemon] devices names disks to manage"),
+        Ok(status) if status.devices.iter().any(|device| device.due().next().is_some()) => {
+            ("brisk tune", "measures what engines do not know of this storage yet; the service does, bit by bit")
+        }
         Ok(status) if !status.settings.is_empty() => ("brisk explain", "why each setting has its value"),
         Ok(_) => ("brisk bench --quick", "what the storage of this device costs"),
     }
@@ -31,12 +34,16 @@ mod tests {
 
     #[test]
     fn a_lack_goes_before_a_pause_and_that_before_all_is_well() {
-        let device = Device { name: "sda".into(), model: "KLU".into(), kind: "ufs".into() };
+        let device =
+            Device { name: "sda".into(), model: "KLU".into(), kind: "ufs".into(), measured: vec!["speeds".into()] };
         let well = Status { devices: vec![device], ..Status::default() };
         let paused = Status { paused: true, ..well.clone() };
         let lacking = Status { trouble: vec!["no launches".into()], ..paused.clone() };
         let of = |status: &Status| command(Ok(status)).0;
-        assert_eq!(of(&well), "brisk bench --quick");
+        assert_eq!(of(&well), "brisk tune");
+        let measured = brisk_api::PARTS.map(str::to_owned).to_vec();
+        let known = Status { devices: vec![Device { measured, ..well.devices[0].clone() }], ..Status::default() };
+        assert_eq!(of(&known), "brisk bench --quick");
         assert_eq!(of(&paused), "brisk config reload");
         assert_eq!(of(&lacking), "brisk doctor");
         assert_eq!(of(&Status::default()), "brisk config default");

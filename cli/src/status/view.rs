@@ -20,9 +20,16 @@ pub(super) fn text(status: &Status) -> String {
         _ => good("decides and acts"),
     };
     let _ = writeln!(text, "briskd {} {mode}; process {}, since {since}", status.brisk_version, status.pid);
-    let _ = writeln!(text, "engines    {}", or_none(&status.engines.join(", ")));
+    for (nth, line) in crate::trial::engine_lines(&status.trials, status.at_unix_ms).iter().enumerate() {
+        let _ = writeln!(text, "{:<11}{line}", if nth == 0 { "engines" } else { "" });
+    }
+    if status.trials.engines.is_empty() {
+        text += "engines    none\n";
+    }
     for device in &status.devices {
-        let _ = writeln!(text, "device     {} ({}, {})", device.name, device.model, device.kind);
+        let due = device.due().collect::<Vec<_>>().join(", ");
+        let due = if due.is_empty() { due } else { format!("; not measured yet: {due}") };
+        let _ = writeln!(text, "device     {} ({}, {}){due}", device.name, device.model, device.kind);
     }
     if status.devices.is_empty() {
         let _ = writeln!(text, "device     none{}", why_none(&status.left_alone));
@@ -252,7 +259,12 @@ mod tests {
         let status = Status {
             brisk_version: "0.1.0".into(),
             at_unix_ms: 3_600_000,
-            devices: vec![Device { name: "sda".into(), model: "KLU".into(), kind: "ufs".into() }],
+            devices: vec![Device {
+                name: "sda".into(),
+                model: "KLU".into(),
+                kind: "ufs".into(),
+                measured: vec!["speeds".into()],
+            }],
             settings: vec![setting()],
             memory_programs: vec![brisk_api::MemoryProgram {
                 name: "earlyoom".into(),
@@ -263,8 +275,6 @@ mod tests {
             swap_writes: Some(SwapWrites { written_bytes: 3 << 20, left_bytes: Some(512 << 20) }),
             prefetched: Some(Prefetched {
                 apps: 3,
-                gaining_apps: 1,
-                left_alone_apps: 1,
                 launches: 9,
                 asked_bytes: 90 << 20,
                 read_bytes: 60 << 20,
@@ -278,7 +288,7 @@ mod tests {
         let text = plain(&coloured);
         assert!(text.contains("  queue/sda/scheduler mq-deadline, before none; 59 min, smartio\n"), "{text}");
         assert!(text.contains("!! no launches of apps are seen"), "{text}");
-        assert!(text.contains("device     sda (KLU, ufs)\n"), "{text}");
+        assert!(text.contains("device     sda (KLU, ufs); not measured yet: settings, costs\n"), "{text}");
         let of_swap =
             "swap       3 MiB written by brisk so far; 512 MiB more may be written now ([mars] wear_mib_per_day)\n";
         assert!(text.contains(of_swap), "{text}");

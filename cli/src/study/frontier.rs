@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use brisk_bench::results::{Document, FrontierPoint, FrontierReport};
 use brisk_bench::study::frontier;
 use brisk_command::session::Session;
 use brisk_command::{duration, size};
 use brisk_core::knob::{Knob, QueueSetting};
 use brisk_engine::smartio::{Evidence, Profile, QueueSettings};
-use brisk_report::results::{Document, FrontierPoint, FrontierReport};
 
 use super::kept::Keep;
 use super::{DAY, Degrees, Every, SECOND};
@@ -27,10 +27,12 @@ pub(super) struct Args {
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = SIZE)]
     size: u64,
     /// Write throughput that the chosen setting has to leave, in percent of that with the settings found
-    #[arg(long, value_name = "PERCENT", default_value_t = brisk_engine::smartio::Config::default().write_throughput_min_percent)]
+    #[arg(long, value_name = "PERCENT",
+        default_value_t = brisk_engine::smartio::Config::default().write_throughput_min_percent)]
     min_writes: f64,
     /// How long reads of higher priority may defer a write
-    #[arg(long, value_name = "TIME", value_parser = duration::between_with_unit(Duration::from_millis(1), 3_600 * SECOND))]
+    #[arg(long, value_name = "TIME",
+        value_parser = duration::between_with_unit(Duration::from_millis(1), 3_600 * SECOND))]
     #[arg(default_value = "100ms")]
     writes_wait: Duration,
     /// Schedulers to try [default: all of this kernel]
@@ -52,13 +54,13 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         writes_wait_max_ms: u32::try_from(args.writes_wait.as_millis()).unwrap_or(u32::MAX),
         schedulers: args.schedulers.clone(),
     };
-    args.keep.check()?;
+    args.keep.check(brisk_engine::smartio::NAME)?;
     every.shared.outputs.check(&options.common.path)?;
     let session = Session::begin()?;
     let paths = session.paths();
     let outcome = session.measure(|sense, control| frontier::run(sense, &paths, &options, control));
     let report = outcome.as_ref().ok().cloned();
-    let code = session.end(outcome.map(|report| Document::Frontier(Box::new(report))), &every.shared.outputs)?;
+    let code = session.end(outcome.map(Document::from), &every.shared.outputs)?;
     if let Some(report) = report {
         args.keep.keep(&report.header, &session, |profile| choose(&report, profile))?;
     }

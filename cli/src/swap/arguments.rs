@@ -8,7 +8,8 @@ use brisk_command::size;
 const EXAMPLES: &str = "\
 Examples:
   brisk swap setup --dry-run                          # a swap area on flash, and zram before it, for this machine
-  brisk swap record --duration 60s --output day.swap  # what the phone that is up swaps (brisk lab phone up --memory 600M)";
+  brisk swap record --duration 60s --output day.swap  # what the phone that is up swaps (brisk lab phone up --memory \
+  600M)";
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -18,15 +19,17 @@ Examples:
   brisk swap setup --destroy-data /dev/disk/by-id/mmc-SEM16G_0x1234-part7
   brisk swap undo
 
-Sizes: up to 8 GiB of memory the area has twice the memory, at most 4 GiB and half of what is free: more apps than fit into memory \
-stay, and the area stays less than half full, so that each app's pages keep adjacent slots. Compressed memory (zram) has half the \
-memory, at most 2 GiB, where the kernel has it, and is filled before the flash, which spares wear. With more memory apps fit: the area \
-has 1 GiB for what is never read again, and there is no zram. Swap that is on already counts. File systems: ext4, ext3, ext2, f2fs, xfs.
+Sizes: up to 8 GiB of memory the area has twice the memory, at most 4 GiB and half of what is free: more apps than fit \
+into memory stay, and the area stays less than half full, so that each app's pages keep adjacent slots. Compressed \
+memory (zram) has half the memory, at most 2 GiB, where the kernel has it, and is filled before the flash, which \
+spares wear. With more memory apps fit: the area has 1 GiB for what is never read again, and there is no zram. Swap \
+that is on already counts. File systems: ext4, ext3, ext2, f2fs, xfs.
 
-After a restart a unit of systemd (brisk-swap.service) switches the areas on; without systemd a line of /etc/fstab does so for the \
-area on flash, and 'brisk swap start' for both. Where /etc cannot be written, as on systems with an immutable root, nothing does: the \
-areas are on until the next restart, and 'brisk swap start' switches them on again. Give a partition by a name that stays, such as one \
-below /dev/disk/by-id; it is known by its UUID. Exit codes: 0 done, 1 declined, 2 not possible: what was made is removed, or named.";
+After a restart a unit of systemd (brisk-swap.service) switches the areas on; without systemd a line of /etc/fstab \
+does so for the area on flash, and 'brisk swap start' for both. Where /etc cannot be written, as on systems with an \
+immutable root, nothing does: the areas are on until the next restart, and 'brisk swap start' switches them on again. \
+Give a partition by a name that stays, such as one below /dev/disk/by-id; it is known by its UUID. Exit codes: 0 done, \
+1 declined, 2 not possible: what was made is removed, or named.";
 
 /// Arguments of `brisk swap`.
 #[derive(Debug, clap::Args)]
@@ -90,8 +93,9 @@ pub(super) struct Start {
 /// Arguments of `brisk swap undo`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-What is in the areas is read back into memory first, which takes a while. What cannot be removed is named, with the way to remove it by \
-hand, and the rest is removed; a second undo goes on with it. Exit codes: 0 removed, 2 not possible, or something is left.")]
+What is in the areas is read back into memory first, which takes a while. What cannot be removed is named, with the \
+way to remove it by hand, and the rest is removed; a second undo goes on with it. Exit codes: 0 removed, 2 not \
+possible, or something is left.")]
 pub(super) struct Undo {
     /// What was removed, for programs.
     #[command(flatten)]

@@ -43,7 +43,8 @@ pub(crate) struct Wishes {
 pub(crate) fn plan(facts: &Facts, wishes: &Wishes) -> anyhow::Result<SwapPlan> {
     if !facts.is_root && !wishes.dry_run {
         bail!(
-            "making swap areas takes root with CAP_SYS_ADMIN: run it with sudo, in a container with --cap-add=SYS_ADMIN, or see the plan with --dry-run"
+            "making swap areas takes root with CAP_SYS_ADMIN: run it with sudo, in a container with \
+             --cap-add=SYS_ADMIN, or see the plan with --dry-run"
         );
     }
     let area = area(facts, wishes)?;

@@ -19,8 +19,9 @@ use super::policies::homes;
 const SQLITE_MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 const AFTER_HELP: &str = "\
-The command runs with all syncs as ever; a preloaded library measures them. Its classes are guesses: read what a power cut could lose before \
-you write a policy. Syncs of io_uring and of static programs, and writes to files that were opened with O_SYNC, are not measured.
+The command runs with all syncs as ever; a preloaded library measures them. Its classes are guesses: read what a power \
+cut could lose before you write a policy. Syncs of io_uring and of static programs, and writes to files that were \
+opened with O_SYNC, are not measured.
 
 Example: brisk sync advise -- evince paper.pdf
 Exit codes: 0 shown, 2 not possible; a command that fails is reported, and what was seen is shown.";

@@ -14,8 +14,8 @@ use super::{rules_json, rules_text};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-It writes a desktop entry into the user's own directory, which starts the app with 'brisk sync run'; 'off' removes it. What runs already is \
-not changed. Exit codes: 0 on, 2 not possible.")]
+It writes a desktop entry into the user's own directory, which starts the app with 'brisk sync run'; 'off' removes it. \
+What runs already is not changed. Exit codes: 0 on, 2 not possible.")]
 pub(super) struct On {
     /// Id of the app: its desktop entry without .desktop
     app: String,

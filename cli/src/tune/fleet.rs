@@ -2,13 +2,13 @@
 //!
 //! The signature (Ed25519, in the format of minisign) is verified over the whole file before any of it is read. A
 //! profile is for one model and one revision of firmware, by the names that submissions have: both sides clean them
-//! with `brisk_submission`. Emulated and real devices are never mixed. Pure.
+//! with `brisk_report::submission`. Emulated and real devices are never mixed. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
-use brisk_submission::text::Name;
+use brisk_report::submission::text::Name;
 use minisign_verify::{Error as Refusal, PublicKey, Signature};
 use serde::{Deserialize, Serialize};
 

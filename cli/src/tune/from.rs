@@ -28,7 +28,7 @@ use serde_json::json;
 
 use super::fleet::{Evidence, Fleet, FleetProfile, Here, Key, signer};
 use super::{Args, Measurement, Stillness, place_on};
-use crate::{study, submit};
+use crate::study;
 
 /// Larger files are no settings: a profile takes about 600 bytes.
 const FILE_BYTES_MAX: u64 = 16 << 20;
@@ -156,7 +156,8 @@ fn keys(named: Option<&Path>, folder: &Path) -> anyhow::Result<Vec<Key>> {
     files.truncate(KEYS_MAX);
     if files.is_empty() {
         bail!(
-            "there is no public key to verify the file with: name the key of its fleet with --key, or put it into {}, with the ending .pub",
+            "there is no public key to verify the file with: name the key of its fleet with --key, or put it into {}, \
+             with the ending .pub",
             folder.display()
         );
     }
@@ -216,7 +217,13 @@ fn here(sense: &Sense, device: &Device) -> anyhow::Result<Here> {
     let disk = disk.with_context(|| format!("{} is gone", device.name))?;
     let identity = sense.identity(&disk)?;
     let model = if identity.is_lab { Some(identity.model.as_str()) } else { disk.model.as_deref() };
-    Ok(Here::of(&identity.kind, model, identity.firmware.as_deref(), identity.is_lab, &submit::private_words()))
+    Ok(Here::of(
+        &identity.kind,
+        model,
+        identity.firmware.as_deref(),
+        identity.is_lab,
+        &brisk_command::documents::submit::private_words(),
+    ))
 }
 
 /// Ends where the file has nothing for a device that was named, or for none at all.
@@ -272,8 +279,8 @@ fn measure(all: &mut [Tuned], signed: &Signed, config: &Config, args: &Args) -> 
             continue;
         }
         one.why = Some(reason(comparison.verdict).to_owned());
-        remark(&format!("{}: {}; {}", one.device, reason(comparison.verdict), Measurement::Frontier.of()));
-        let status = Measurement::Frontier
+        remark(&format!("{}: {}; {}", one.device, reason(comparison.verdict), Measurement::Settings.of()));
+        let status = Measurement::Settings
             .command(&place, args)?
             .stdout(Stdio::null())
             .status()
@@ -364,7 +371,8 @@ fn words(one: &Tuned) -> String {
 fn measured_words(measured: &Measured) -> String {
     match (measured.read_ratio, measured.read_ratio_low, measured.read_ratio_high, measured.write_percent) {
         (Some(ratio), Some(low), Some(high), Some(writes)) => format!(
-            "reads take {ratio:.3} times as long as with the settings found ({low:.3} to {high:.3}, {} pairs), writes keep {writes:.0} %",
+            "reads take {ratio:.3} times as long as with the settings found ({low:.3} to {high:.3}, {} pairs), writes \
+             keep {writes:.0} %",
             measured.pairs
         ),
         _ => "nothing was measured".to_owned(),

@@ -27,10 +27,8 @@ const RULES: &[Rule] = &[
     ("machine/sync", &[], None),
     ("measure/bench", &["core", "sense", "act", "program", "report"], None),
     ("measure/profile", &["core", "program", "sense", "act", "bench", "report", "engine"], None),
-    ("measure/submission", &["core", "report"], None),
     ("report", &["core"], None),
-    ("kernel/mars", &[], Some(&["cc"])),
-    ("kernel/smartio", &[], Some(&["cc"])),
+    ("kernel/tests", &[], Some(&["cc"])),
     ("measure/requires", &[], Some(&["libc", "rustix", "thiserror"])),
 ];
 /// Programs and what only they share: they use any part, but for what is named here. Nothing else uses them.
@@ -39,6 +37,7 @@ const PROGRAMS: &[(&str, &[&str])] = &[
     ("command", &["lab", "cli", "daemon"]),
     ("daemon", &["lab", "cli", "command", "report"]),
     ("lab", &["cli"]),
+    ("session", &["lab", "cli", "command", "daemon", "engine", "report", "sense", "act"]),
 ];
 
 /// How the names of packages begin that no device gets: the emulator, screens, databases.

@@ -103,7 +103,8 @@ fn each_invalid_command_line_is_refused_with_a_reason_and_code_2() {
         ("study schedulers {d} --depths 2", "queue depths must be 4 or more"),
         (
             "study schedulers /proc",
-            "brisk: /proc is on proc, which shows the kernel's state and is no storage: give a directory on the storage to measure\n",
+            "brisk: /proc is on proc, which shows the kernel's state and is no storage: give a directory on the \
+             storage to measure\n",
         ),
         ("study footprint {d} --size 8M", "brisk: 8 MiB hold fewer than two ranges"),
         ("study footprint {d} --requests 0", "brisk: a point of 0 requests is not possible: use --requests 2048\n"),
@@ -366,8 +367,8 @@ fn a_device_is_measured_only_when_it_is_unused_and_the_option_says_so() {
         assert_eq!(
             refused(&["bench", &node, "--destroy-data"]),
             format!(
-                "brisk: {node} is in use (mounted at {point}): its data is not destroyed; measure a directory of a file \
-                 system on it\n"
+                "brisk: {node} is in use (mounted at {point}): its data is not destroyed; measure a directory of a \
+                 file system on it\n"
             )
         );
         // Without the option it is not advised either.

@@ -254,7 +254,13 @@ fn what_cannot_be_compared_is_refused_with_the_reason() {
     assert!(kinds.contains("before has documents of kind footprint, slowdown of kind slowdown"), "{kinds}");
     assert!(said(&["before.json", "new="]).contains("an empty list of files: name a file"));
     let only = said(&["before.json", "after.json", "--only", "no such"]);
-    assert!(only.contains("--only \"no such\" selects none of the 3 measures, such as \"footprint: random write, within 8 MiB: throughput\""), "{only}");
+    assert!(
+        only.contains(
+            "--only \"no such\" selects none of the 3 measures, such as \"footprint: random write, \
+                           within 8 MiB: throughput\""
+        ),
+        "{only}"
+    );
     assert!(said(&["before.json", "after.json", "--fail-on-regression", "five"]).contains("such as 5%"));
     assert!(said(&["before.json", "after.json", "--fail-on-regression=-5%"]).contains("not negative"));
 }

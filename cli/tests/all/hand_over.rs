@@ -2,12 +2,13 @@
 //! `briskd` it is the daemon.
 
 use std::fs::{self, Permissions};
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 /// A directory with `brisk`, without `brisk-lab`.
-fn alone() -> tempfile::TempDir {
+pub(crate) fn alone() -> tempfile::TempDir {
     let program = Path::new(env!("CARGO_BIN_EXE_brisk"));
     let dir = tempfile::tempdir_in(program.parent().expect("a folder")).expect("a directory");
     fs::hard_link(program, dir.path().join("brisk")).expect("linked");
@@ -16,7 +17,7 @@ fn alone() -> tempfile::TempDir {
 }
 
 /// `brisk` of that directory, with its folder `elsewhere` alone in PATH.
-fn brisk(dir: &Path, arguments: &[&str]) -> Command {
+pub(crate) fn brisk(dir: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(dir.join("brisk"));
     command.args(arguments).env("PATH", dir.join("elsewhere")).stdin(Stdio::null());
     command
@@ -52,6 +53,42 @@ fn without_brisk_lab_each_of_its_subcommands_says_how_to_get_it() {
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
         assert!(said.contains(name) && said.contains("install the package brisk-lab"), "{arguments:?}: {said}");
+    }
+}
+
+/// A document of the laboratory.
+const PROOF: &str = "{\"kind\": \"prove\", \"schema_version\": 1}";
+
+#[test]
+fn results_of_the_laboratory_are_read_by_brisk_lab() {
+    let dir = alone();
+    fs::write(dir.path().join("proof.json"), PROOF).expect("written");
+    let file = dir.path().join("proof.json").display().to_string();
+    let all: [&[&str]; 3] = [&["report", &file], &["compare", &file, &file], &["submit", &file, "--output", "x.json"]];
+    for arguments in all {
+        let output = run(dir.path(), arguments);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains("install the package brisk-lab") && said.contains("of kind \"prove\""), "{said}");
+    }
+    script(&dir.path().join("brisk-lab"), "for word; do echo \"<$word>\"; done; /bin/cat");
+    for arguments in all {
+        let said = String::from_utf8(run(dir.path(), arguments).stdout).expect("UTF-8");
+        let expected: String = arguments.iter().map(|word| format!("<{word}>\n")).collect();
+        assert!(said.ends_with(&expected), "{said}");
+    }
+    // What was read of standard input is there once more.
+    let mut piped =
+        brisk(dir.path(), &["report", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("runs");
+    piped.stdin.take().expect("a pipe").write_all(PROOF.as_bytes()).expect("written");
+    let said = String::from_utf8(piped.wait_with_output().expect("ended").stdout).expect("UTF-8");
+    assert!(said.ends_with(&format!("<report>\n<->\n{PROOF}")), "{said}");
+    // The schema has the kinds of both, and so has what is said over a run.
+    for option in ["--schema", "--verdict", "--pages=x"] {
+        let said = String::from_utf8(run(dir.path(), &["report", option]).stdout).expect("UTF-8");
+        assert_eq!(said.ends_with(&format!("<report>\n<{option}>\n")), option == "--schema", "{said}");
+        let said = String::from_utf8(run(dir.path(), &["report", option, "x.json"]).stdout).expect("UTF-8");
+        assert_eq!(said.ends_with(&format!("<report>\n<{option}>\n<x.json>\n")), option != "--schema", "{said}");
     }
 }
 

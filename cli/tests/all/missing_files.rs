@@ -12,7 +12,8 @@ const BRISK: &str = env!("CARGO_BIN_EXE_brisk");
 /// What runs `command` on a machine whose /etc/brisk and /var/lib/brisk are these directories.
 fn run(command: &str, etc: &Path, state: &Path, run_dir: &Path) -> Output {
     let script = format!(
-        "mkdir -p /etc/brisk /var/lib/brisk && mount --bind '{}' /etc/brisk && mount --bind '{}' /var/lib/brisk && {command}",
+        "mkdir -p /etc/brisk /var/lib/brisk && mount --bind '{}' /etc/brisk && mount --bind '{}' /var/lib/brisk && \
+         {command}",
         etc.display(),
         state.display()
     );

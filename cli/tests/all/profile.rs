@@ -224,6 +224,7 @@ fn the_engine_follows_a_device_at_work() {
         kind: "emmc".to_owned(),
         schedulers: ["none", "mq-deadline", "bfq"].map(str::to_owned).to_vec(),
         originals: vec![("scheduler".to_owned(), "mq-deadline".to_owned()), ("driver_tags".to_owned(), "4".to_owned())],
+        ..Device::default()
     }];
     let (mut state, mut previous) = (State::default(), None);
     let mut notes = Vec::new();

@@ -12,20 +12,24 @@ use serde_json::{Value, json};
 /// A slowdown study of an emulated device: the shortest document that can be submitted.
 fn document(path: &str) -> Value {
     let summary = json!({
-        "count": 3, "median": 2.0, "low": 1.9, "high": 2.1, "confidence": 0.75, "min": 1.9, "max": 2.1, "variation": 0.01,
+        "count": 3, "median": 2.0, "low": 1.9, "high": 2.1, "confidence": 0.75, "min": 1.9, "max": 2.1,
+        "variation": 0.01,
     });
     let row = json!({
-        "pattern": "random", "streams": 1, "read_alone_us": summary, "read_beside_us": summary, "write_alone_us": summary,
+        "pattern": "random", "streams": 1, "read_alone_us": summary, "read_beside_us": summary,
+        "write_alone_us": summary,
         "write_beside_us": summary, "read_slowdown": summary, "write_slowdown": summary,
     });
     json!({
         "kind": "slowdown", "schema_version": 1, "started": "2026-10-05T20:28:59Z", "duration_s": 12.5, "seed": 42,
-        "warnings": [{ "code": "few_repeats", "text": "in /home/ann" }], "block_bytes": 4096, "stream_bytes": 65536, "rows": [row],
+        "warnings": [{ "code": "few_repeats", "text": "in /home/ann" }], "block_bytes": 4096, "stream_bytes": 65536,
+        "rows": [row],
         "environment": {
             "brisk_version": "0.1.0", "kernel": "6.18.4-annslaptop", "architecture": "x86_64", "cpus": 2, "path": path,
             "file_system": null, "mount_options": null, "device": {
                 "name": "loop3", "model": null, "size_bytes": 1u64 << 30, "rotational": false, "scheduler": null,
-                "schedulers_available": [], "queue_depth_requests": null, "read_ahead_kib": null, "max_request_kib": null,
+                "schedulers_available": [], "queue_depth_requests": null, "read_ahead_kib": null,
+                "max_request_kib": null,
                 "write_cache": null, "logical_block_bytes": 4096, "lab_preset": "galaxy-s5-emmc",
             },
         },

@@ -43,7 +43,8 @@ fn on_an_immutable_system_the_area_is_where_it_can_be_and_for_this_boot() {
     for systemd in ["", "mount -t tmpfs none /run; mkdir -p /run/systemd/system\n"] {
         let dir = ground();
         let script = format!(
-            "mount --bind $T $T; cd $T; truncate -s 256M $T/image; mkfs.ext4 -q -F $T/image; mkdir -p $T/var; mount -o loop $T/image $T/var
+            "mount --bind $T $T; cd $T; truncate -s 256M $T/image; mkfs.ext4 -q -F $T/image; mkdir -p $T/var; mount -o \
+             loop $T/image $T/var
 mkdir -p $T/var/lib/brisk; mount --bind $T/var /var; {systemd}
 mount -o remount,bind,ro /
 mount -o remount,bind,ro /etc
@@ -83,7 +84,8 @@ fn a_dry_run_finds_what_the_set_up_finds() {
     let setup = "
 free() { losetup -d $1 2>/dev/null || true; }
 device() { truncate -s $2 $T/$1; losetup --find --show $T/$1; }
-try() { for how in --dry-run --yes; do code=0; $BRISK swap setup --zram 0 $how \"$@\" 2>&1 || code=$?; echo \"exit $code\"; done; echo ==; }
+try() { for how in --dry-run --yes; do
+code=0; $BRISK swap setup --zram 0 $how \"$@\" 2>&1 || code=$?; echo \"exit $code\"; done; echo ==; }
 ";
     let check = |script: &str, expected: &str| {
         let dir = ground();
@@ -107,14 +109,16 @@ try $d; try --destroy-data $d; umount $T/place; free $d",
     );
     if Command::new("mkfs.btrfs").arg("--version").output().is_ok() {
         check(
-            "a=$(device a 128M); b=$(device b 128M); mkfs.btrfs -q -f $a $b >/dev/null; mkdir -p $T/place; mount $a $T/place
+            "a=$(device a 128M); b=$(device b 128M); mkfs.btrfs -q -f $a $b >/dev/null; mkdir -p $T/place; mount $a \
+             $T/place
 try --destroy-data $a; try --destroy-data $b; umount $T/place; free $a; free $b",
             "is in use (",
         );
     }
     // A partition table, with and without leave to destroy.
     check(
-        "d=$(device c 32M); printf '\\0\\0\\0\\0\\203\\0\\0\\0\\10\\0\\0\\0\\20\\0\\0\\0' | dd of=$d bs=1 seek=446 status=none
+        "d=$(device c 32M); printf '\\0\\0\\0\\0\\203\\0\\0\\0\\10\\0\\0\\0\\20\\0\\0\\0' | dd of=$d bs=1 seek=446 \
+         status=none
 printf '\\125\\252' | dd of=$d bs=1 seek=510 status=none; sync; try --destroy-data $d; free $d",
         "holds partitions",
     );

@@ -54,8 +54,8 @@ fn a_file_without_a_valid_signature_is_refused_with_the_reason() {
     assert_eq!(
         said,
         format!(
-            "brisk: there is no public key to verify the file with: name the key of its fleet with --key, or put it into {keys}, \
-             with the ending .pub\n"
+            "brisk: there is no public key to verify the file with: name the key of its fleet with --key, or put it \
+             into {keys}, with the ending .pub\n"
         )
     );
     fs::copy(folder.join("other.pub"), folder.join("keys/a.pub")).expect("copied");

@@ -6,11 +6,11 @@ const ENGINES: [&str; 2] = ["smartio", "smartstorage"];
 
 fn claim(engine: &str, setting: QueueSetting, value: &str, objective: Objective) -> Claim {
     let request = Request::set(Knob::queue("mmcblk0", setting), value, objective, Reason::rule("test"));
-    Claim { engine: engine.to_owned(), request }
+    Claim { engine: engine.to_owned(), request, arm: Arm::On }
 }
 
 fn action(engine: &str, once: Once, objective: Objective) -> Claim {
-    Claim { engine: engine.to_owned(), request: Request::once(once, objective, Reason::rule("test")) }
+    Claim { engine: engine.to_owned(), request: Request::once(once, objective, Reason::rule("test")), arm: Arm::On }
 }
 
 fn resolved(fixed: &[(&str, &str)], protected: &[&str], claims: &[Claim]) -> Resolution {
@@ -53,6 +53,39 @@ fn a_tunable_without_its_scheduler_is_dropped_and_the_rule_says_so() {
     assert_eq!(found.settings.iter().map(|one| one.what.value.as_str()).collect::<Vec<_>>(), ["bfq"]);
     let [dropped] = found.dropped_settings.as_slice() else { panic!("{found:?}") };
     assert_eq!((dropped.what.value.as_str(), dropped.rule), ("1", Rule::TunableWithoutScheduler));
+}
+
+#[test]
+fn what_is_held_out_is_dropped_as_if_it_were_not_requested() {
+    let held = |claim: &Claim, arm| Claim { arm, ..claim.clone() };
+    let group = || "a".to_owned();
+    let (first, second) = (
+        claim("smartio", QueueSetting::Scheduler, "bfq", Objective::Delay),
+        claim("smartstorage", QueueSetting::Scheduler, "none", Objective::Energy),
+    );
+    // The engine that loses otherwise has its value.
+    let found = resolved(&[], &[], &[held(&first, Arm::HeldOut), second.clone()]);
+    let [kept] = found.settings.as_slice() else { panic!("{found:?}") };
+    assert_eq!((kept.what.value.as_str(), kept.rule, &kept.over), ("none", Rule::OnlyRequest, &Vec::new()));
+    assert!(found.dropped_settings.is_empty(), "one state for each knob");
+    for (arm, rule) in [
+        (Arm::HeldOut, Rule::HeldOut),
+        (Arm::Observing, Rule::Observing),
+        (Arm::Resting, Rule::Resting),
+        (Arm::Off, Rule::SwitchedOff),
+    ] {
+        let found = resolved(&[], &[], &[held(&first, arm)]);
+        assert_eq!((found.settings.len(), found.dropped_settings[0].rule), (0, rule));
+        let freeze = action("mars", Once::Freeze { group: group() }, Objective::Delay);
+        let thaw = action("mars", Once::Thaw { group: "b".to_owned() }, Objective::Delay);
+        let found = resolved(&[], &[], &[held(&freeze, arm), held(&thaw, arm)]);
+        assert_eq!((found.actions.len(), found.actions[0].what.name()), (1, "thaw"), "what restores is never held out");
+        assert_eq!((found.dropped_actions.len(), found.dropped_actions[0].rule), (1, rule));
+    }
+    // It is in the way of no other engine.
+    let reclaim = |engine| action(engine, Once::Reclaim { group: group(), size_bytes: 1 }, Objective::Delay);
+    let found = resolved(&[], &[], &[held(&reclaim("smartio"), Arm::HeldOut), reclaim("smartstorage")]);
+    assert_eq!((found.actions.len(), found.actions[0].engine.as_str()), (1, "smartstorage"));
 }
 
 #[test]

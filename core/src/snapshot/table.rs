@@ -250,6 +250,8 @@ counters! {
             6 anon_bytes;
             /// Level: what of it is in swap; `None` where it is not sampled.
             7 swap_bytes;
+            /// Time that at least one of its tasks waited for a processor; `None` where the kernel does not count it.
+            8 cpu_stall_us => cpu_stall_us_per_s;
         }
     }
 }

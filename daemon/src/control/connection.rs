@@ -28,6 +28,8 @@ pub(super) struct Disconnected;
 pub(super) struct Connection {
     stream: UnixStream,
     pub(super) peer: Peer,
+    /// It came by the socket of sessions.
+    pub(super) is_of_session: bool,
     inbox: Vec<u8>,
     outbox: Vec<u8>,
     sent_bytes: usize,
@@ -39,9 +41,9 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Serves a stream that does not block.
-    pub(super) fn new(stream: UnixStream, peer: Peer, now_ns: u64) -> Self {
+    pub(super) fn new(stream: UnixStream, peer: Peer, is_of_session: bool, now_ns: u64) -> Self {
         let (inbox, outbox) = (Vec::new(), Vec::new());
-        Self { stream, peer, inbox, outbox, sent_bytes: 0, monitors: false, used_ns: now_ns }
+        Self { stream, peer, is_of_session, inbox, outbox, sent_bytes: 0, monitors: false, used_ns: now_ns }
     }
 
     /// Events to poll for; calls of a client that does not read its answers are not read.

@@ -1,4 +1,5 @@
-//! All clients, and the listener.
+//! All clients, and the listeners: the control socket, and that of sessions, where the user of the active session of a
+//! seat tells which app is in front, and no more.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use brisk_api::{Method, Reply, understand};
 use brisk_core::token_bucket::TokenBucket;
+use brisk_sense::Sense;
 use rustix::event::PollFlags;
 use rustix::fs::{Mode, chmod, chown};
 use rustix::net::sockopt::socket_peercred;
@@ -26,18 +28,29 @@ const CLOSED_MAX: usize = 256;
 const BURST: u64 = 40;
 const PER_S: u64 = 20;
 
-/// Serves the control socket, one turn at a time.
+/// A socket that clients connect to.
 #[derive(Debug)]
-pub struct Server {
+struct Door {
     path: PathBuf,
     listener: UnixListener,
+    /// For sessions: where to read whose is active.
+    sessions: Option<Sense>,
+    /// Whether it was polled last, and no client connects.
+    is_quiet: bool,
+}
+
+/// Serves the sockets, one turn at a time.
+#[derive(Debug)]
+pub struct Server {
+    /// The control socket, then that of sessions, where there is one.
+    doors: Vec<Door>,
     connections: Vec<Option<Connection>>,
     budget: TokenBucket,
     own_uid: u32,
-    /// Connection that is served first; it rotates for fairness.
+    /// Connection or door that is served first; it rotates for fairness.
     first: usize,
-    /// Whether the listener was polled last.
-    polls_listener: bool,
+    /// Whether the doors were polled last.
+    polls_doors: bool,
 }
 
 #[derive(Debug)]
@@ -46,6 +59,8 @@ pub struct ClientCall {
     oneway: bool,
     pub method: Method,
     pub peer: Peer,
+    /// It came by the socket of sessions.
+    pub is_of_session: bool,
 }
 
 /// Why there is no control socket.
@@ -53,6 +68,31 @@ pub struct ClientCall {
 pub enum ServerError {
     #[error("cannot make the control socket {}", .path.display())]
     Make { path: PathBuf, source: io::Error },
+}
+
+impl Door {
+    fn open(path: &Path, sessions: Option<Sense>) -> io::Result<Self> {
+        match std::fs::remove_file(path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let listener = UnixListener::bind(path)?;
+        listener.set_nonblocking(true)?;
+        Ok(Self { path: path.to_owned(), listener, sessions, is_quiet: false })
+    }
+
+    /// Whether this user may come in, beside what the mode of the socket says.
+    fn admits(&self, peer: Peer) -> bool {
+        let Some(sense) = &self.sessions else { return true };
+        peer.uid == 0 || sense.users_of_active_sessions().is_ok_and(|users| users.contains(&peer.uid))
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        // One that stays is replaced by the next daemon.
+        let _ = std::fs::remove_file(&self.path);
+    }
 }
 
 impl Server {
@@ -63,26 +103,34 @@ impl Server {
     /// When the socket cannot be made.
     pub fn open(path: &Path, group: Option<u32>) -> Result<Self, ServerError> {
         let failed = |source: io::Error| ServerError::Make { path: path.to_owned(), source };
-        match std::fs::remove_file(path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
-            _ => {}
-        }
         let open = || {
-            let listener = UnixListener::bind(path)?;
-            listener.set_nonblocking(true)?;
             let server = Self {
-                path: path.to_owned(),
-                listener,
+                doors: vec![Door::open(path, None)?],
                 connections: (0..CLIENTS_MAX).map(|_| None).collect(),
                 budget: TokenBucket::new(BURST, 1_000_000_000 / PER_S),
                 own_uid: rustix::process::geteuid().as_raw(),
                 first: 0,
-                polls_listener: false,
+                polls_doors: false,
             };
             server.let_in(group)?;
             Ok(server)
         };
         open().map_err(failed)
+    }
+
+    /// Opens the socket of sessions too.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn open_for_sessions(&mut self, path: &Path, sense: &Sense) -> Result<(), ServerError> {
+        let open = || {
+            let door = Door::open(path, Some(sense.clone()))?;
+            // Who may tell is decided at each connection.
+            chmod(path, Mode::from_raw_mode(0o666))?;
+            io::Result::Ok(door)
+        };
+        self.doors.push(open().map_err(|source| ServerError::Make { path: path.to_owned(), source })?);
+        Ok(())
     }
 
     /// Lets users of this group connect, or root alone.
@@ -91,10 +139,11 @@ impl Server {
     /// When the socket's owner cannot be changed.
     pub fn let_in(&self, group: Option<u32>) -> io::Result<()> {
         // Closed first, so that it is never open to a wrong group.
-        chmod(&self.path, Mode::from_raw_mode(0o600))?;
+        let path = &self.doors[0].path;
+        chmod(path, Mode::from_raw_mode(0o600))?;
         if let Some(group) = group {
-            chown(&self.path, None, Some(Gid::from_raw(group)))?;
-            chmod(&self.path, Mode::from_raw_mode(0o660))?;
+            chown(path, None, Some(Gid::from_raw(group)))?;
+            chmod(path, Mode::from_raw_mode(0o660))?;
         }
         Ok(())
     }
@@ -104,16 +153,16 @@ impl Server {
     /// # Errors
     /// When the socket is gone.
     pub fn mode(&self) -> io::Result<u32> {
-        Ok(std::fs::metadata(&self.path)?.permissions().mode() & 0o777)
+        Ok(std::fs::metadata(&self.doors[0].path)?.permissions().mode() & 0o777)
     }
 
     /// Events to poll for, for [`Self::turn`].
     pub fn interests(&mut self, now_ns: u64) -> Vec<(BorrowedFd<'_>, PollFlags)> {
         let may_ask = self.budget.next_ns(now_ns).is_none();
         let has_space = self.connections.iter().any(Option::is_none);
-        self.polls_listener = may_ask && has_space;
-        let listener = if self.polls_listener { PollFlags::IN } else { PollFlags::empty() };
-        let mut interests = vec![(self.listener.as_fd(), listener)];
+        self.polls_doors = may_ask && has_space;
+        let flags = if self.polls_doors { PollFlags::IN } else { PollFlags::empty() };
+        let mut interests: Vec<_> = self.doors.iter().map(|door| (door.listener.as_fd(), flags)).collect();
         interests.extend(self.connections.iter().flatten().map(|one| (one.as_fd(), one.interest(may_ask))));
         interests
     }
@@ -131,9 +180,12 @@ impl Server {
     /// what the clients ask, each of which gets one answer.
     pub fn turn(&mut self, now_ns: u64, happened: &[PollFlags]) -> Vec<ClientCall> {
         let may_ask = self.budget.next_ns(now_ns).is_none();
-        // The first belongs to the listener, which is served in its turn, unless it was polled and no client connects.
-        let is_quiet = self.polls_listener && happened.first().is_some_and(|flags| !flags.intersects(PollFlags::IN));
-        let mut said = happened.iter().skip(1);
+        let mut said = happened.iter();
+        // A door is served in its turn, unless it was polled and no client connects.
+        for door in &mut self.doors {
+            let is_quiet = said.next().is_some_and(|flags| !flags.intersects(PollFlags::IN));
+            door.is_quiet = self.polls_doors && is_quiet;
+        }
         for place in &mut self.connections {
             let Some(connection) = place else { continue };
             let flags = said.next().copied().unwrap_or(PollFlags::empty());
@@ -154,24 +206,23 @@ impl Server {
                 *place = None;
             }
         }
-        self.serve(now_ns, is_quiet)
+        self.serve(now_ns)
     }
 
-    /// Serves the listener and the clients in turn, as far as the budget goes; the first one that is left begins the
-    /// next time.
-    fn serve(&mut self, now_ns: u64, is_quiet: bool) -> Vec<ClientCall> {
-        const LISTENER: usize = CLIENTS_MAX;
-        const PLACES: usize = CLIENTS_MAX + 1;
+    /// Serves the doors and the clients in turn, as far as the budget goes; the first one that is left begins the next
+    /// time.
+    fn serve(&mut self, now_ns: u64) -> Vec<ClientCall> {
+        let places = CLIENTS_MAX + self.doors.len();
         let mut calls = Vec::new();
-        for step in 0..PLACES {
-            let place = (self.first + step) % PLACES;
+        for step in 0..places {
+            let place = (self.first + step) % places;
             if self.budget.next_ns(now_ns).is_some() {
                 self.first = place;
                 break;
             }
-            let served = match place {
-                LISTENER => !is_quiet && self.accept(now_ns),
-                place => self.serve_client(place, now_ns, &mut calls),
+            let served = match place.checked_sub(CLIENTS_MAX) {
+                Some(door) => !self.doors[door].is_quiet && self.accept(door, now_ns),
+                None => self.serve_client(place, now_ns, &mut calls),
             };
             if served {
                 self.budget.take(now_ns);
@@ -188,7 +239,10 @@ impl Server {
         let outcome = connection.take_call(now_ns).and_then(|call| {
             let oneway = call.oneway == Some(true);
             match understand(&call) {
-                Ok(method) => calls.push(ClientCall { client, oneway, method, peer: connection.peer }),
+                Ok(method) => {
+                    let Connection { peer, is_of_session, .. } = *connection;
+                    calls.push(ClientCall { client, oneway, method, peer, is_of_session });
+                }
                 Err(reply) if !oneway => connection.answer(&reply, now_ns)?,
                 Err(_) => {}
             }
@@ -201,16 +255,18 @@ impl Server {
     }
 
     /// Accepts pending connections until one is kept, if the table has space; gives whether one was pending.
-    /// Connections beyond the share of their user are closed at once, up to [`CLOSED_MAX`] for the price of one, so
+    /// Those of users who may not come in, or beyond the share of their user, are closed at once, up to [`CLOSED_MAX`] for the price of one, so
     /// that they do not delay others.
-    fn accept(&mut self, now_ns: u64) -> bool {
+    fn accept(&mut self, door: usize, now_ns: u64) -> bool {
         let Some(place) = self.connections.iter().position(Option::is_none) else { return false };
         for closed in 0..CLOSED_MAX {
             // The mode of the socket decides about the right to connect.
-            let Ok((stream, _)) = self.listener.accept() else { return closed > 0 };
-            let peer = peer_of(&stream).ok().filter(|peer| self.has_room_for(*peer));
+            let Ok((stream, _)) = self.doors[door].listener.accept() else { return closed > 0 };
+            let may_stay = |peer: &Peer| self.has_room_for(*peer) && self.doors[door].admits(*peer);
+            let peer = peer_of(&stream).ok().filter(may_stay);
             if let Some(peer) = peer.filter(|_| stream.set_nonblocking(true).is_ok()) {
-                self.connections[place] = Some(Connection::new(stream, peer, now_ns));
+                let is_of_session = self.doors[door].sessions.is_some();
+                self.connections[place] = Some(Connection::new(stream, peer, is_of_session, now_ns));
                 break;
             }
         }
@@ -258,13 +314,6 @@ impl Server {
                 *place = None;
             }
         }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // One that stays is replaced by the next daemon.
-        let _ = std::fs::remove_file(&self.path);
     }
 }
 

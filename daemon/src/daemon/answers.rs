@@ -33,6 +33,11 @@ impl Daemon {
     }
 
     fn reply(&mut self, call: &ClientCall) -> Result<Reply, Fault> {
+        if call.is_of_session && !call.method.is_told_by_sessions() {
+            return Err(Fault::NotAllowed(
+                "this socket takes what a session tells; ask at the control socket".to_owned(),
+            ));
+        }
         let may_change = self.server.as_ref().is_some_and(|server| server.may_change(call.peer));
         if call.method.changes() && !may_change {
             return Err(Fault::NotAllowed(format!(
@@ -68,6 +73,8 @@ impl Daemon {
             Method::GetApps => self.survey_memory(),
             Method::GetPages(app) => self.survey_pages(app.as_deref()),
             Method::GetLaunches(app) => Ok(self.launches(app.as_deref())),
+            Method::GetTrials => Ok(reply_with(&[("trials", &self.policy.trials.show(true))])),
+            Method::SetTrial(engine, ladder) => self.set_trial(engine, *ladder),
             Method::Forget(app) => self.forget(app.as_deref()),
         }
     }
@@ -122,6 +129,8 @@ impl Daemon {
         self.recorder.configure(self.options.record(&config), configuration.clone(), self.moment.now);
         if differs {
             let (engines, complaints) = Engines::new(&config, &files);
+            let now_unix_ms = self.moment.now.wall_unix_ms();
+            self.policy.trials.configure(&config.engines, engines.plans(), &self.policy.kernel, now_unix_ms);
             self.replace_engines(engines);
             complaints.into_iter().for_each(|complaint| self.report_trouble(complaint));
         }
@@ -183,7 +192,12 @@ impl Daemon {
             paused: state.is_paused,
             config_path: self.options.config_path.display().to_string(),
             engines: self.policy.engines.names().into_iter().map(str::to_owned).collect(),
-            devices: machine.devices.iter().map(Device::from).collect(),
+            trials: self.policy.trials.show(false),
+            devices: machine
+                .devices
+                .iter()
+                .map(|device| Device::new(device, profiles::measured(device, &self.policy.configuration.files)))
+                .collect(),
             left_alone: machine.left_alone.clone(),
             apps: machine.apps.list(&self.policy.config.apps, &self.policy.config.services),
             settings: self.settings(),

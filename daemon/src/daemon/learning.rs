@@ -41,7 +41,8 @@ impl Daemon {
         if self.options.dry_run {
             return;
         }
-        for (name, text) in self.policy.engines.learned() {
+        let trials = self.policy.trials.text().map(|text| (learned::TRIALS.to_owned(), text));
+        for (name, text) in self.policy.engines.learned().into_iter().chain(trials) {
             if self.policy.saved.get(&name) == Some(&text) {
                 continue;
             }
@@ -54,7 +55,7 @@ impl Daemon {
 
     /// Forgets an app, or all, in engines and files; with all, the record too, which has the launches of all.
     pub(super) fn forget(&mut self, app: Option<&str>) -> Result<Reply, Fault> {
-        let mut known = self.policy.engines.forget(app);
+        let mut known = self.policy.engines.forget(app) | self.policy.trials.forget(app);
         if !self.options.dry_run {
             let in_files = learned::forget(&self.options.learned_dir, app);
             known |= in_files.map_err(|error| Fault::CannotForget(in_one_line(&error)))?;

@@ -6,7 +6,7 @@ use brisk_api::render;
 use brisk_api::resting::of_knob;
 use brisk_core::action::{Once, Setting};
 use brisk_core::app::App;
-use brisk_core::arbiter::{Resolution, Resolved};
+use brisk_core::arbiter::{Resolution, Resolved, Rule};
 use brisk_core::causes::in_one_line;
 use brisk_core::decision::Observed;
 use brisk_core::event::EventKind;
@@ -63,11 +63,17 @@ impl Daemon {
             devices: &self.machine.devices,
             apps: &apps,
         };
-        let mut round = self.policy.engines.decide(&self.policy.config, &observed);
+        let left_out = self.policy.trials.left_out(&apps, observed.devices, snapshot.at_ns, wall_unix_ms);
+        let mut round = self.policy.engines.decide(&self.policy.config, &observed, &left_out);
+        let changes = self.policy.trials.after(&round.trials, &observed);
+        if self.state.is_paused || self.options.dry_run {
+            // What is requested is not applied.
+            self.policy.trials.void();
+        }
         if !snapshot.unread.has(Part::Memory) {
             self.stand_in_for_kswapd(&mut round.resolution, &snapshot.memory);
         }
-        self.moment.wanted_ns = round.next_look_ns;
+        self.moment.wanted_ns = round.next_look_ns.into_iter().chain(self.policy.trials.next_ns()).min();
         let change = self.apply_settings(&round.resolution, wall_unix_ms);
         let actions = self.perform_actions(round.resolution.actions, round.resolution.dropped_actions);
         let differs = change.differs || !actions.is_empty() || round.notes != self.state.notes;
@@ -81,9 +87,10 @@ impl Daemon {
             actions,
             notes: self.state.notes.clone(),
         });
-        let scene = Scene { devices: self.machine.devices.clone(), apps };
+        let scene = Scene { devices: self.machine.devices.clone(), apps, left_out };
         self.recorder.round(self.moment.now, &events, &scene, &snapshot, decided);
         self.moment.previous = Some(snapshot);
+        self.take_in_trials(&changes);
         self.observe_for_engines();
     }
 
@@ -231,12 +238,22 @@ impl Daemon {
             self.account_for_action(&resolved, &pids, &outcome);
             states.push(ActionState { resolved, outcome });
         }
-        states.extend(dropped.into_iter().map(|resolved| ActionState { resolved, outcome: Outcome::Dropped }));
+        let dropped_state = |resolved: Resolved<Once>| {
+            let outcome = resolved.rule.outcome_of_dropped();
+            ActionState { resolved, outcome }
+        };
+        states.extend(dropped.into_iter().map(dropped_state));
         for state in &states {
-            self.publish("action", &render::action(state));
+            if state.outcome != Outcome::HeldOut {
+                self.publish("action", &render::action(state));
+            }
             // Engines hear of the final outcome.
             if state.outcome != Outcome::Begun {
                 self.note_performed(&state.resolved.what, state.outcome.clone());
+            }
+            if state.outcome == Outcome::HeldOut && state.resolved.rule != Rule::HeldOut {
+                // An engine that rests or observes says the same again and again: `brisk trial` shows it.
+                continue;
             }
             let resolved = Resolved { what: state.resolved.what.in_short(), ..state.resolved.clone() };
             self.state.actions.push_back(ActionState { resolved, outcome: state.outcome.clone() });

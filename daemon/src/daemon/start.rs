@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use brisk_act::{Actuator, Keeper, Lock, Paths, Restored, damaged_journals, restore_all};
 use brisk_api::Counts;
-use brisk_api::dirs::{JOURNAL, SOCKET};
+use brisk_api::dirs::{JOURNAL, SESSION_SOCKET, SOCKET};
 use brisk_api::resting::part;
 use brisk_core::causes::in_one_line;
 use brisk_record::{Configuration, Session};
@@ -19,7 +19,7 @@ use crate::apps::Apps;
 use crate::attempts::Attempts;
 use crate::clocks::Reading;
 use crate::config::{Config, Record};
-use crate::control::Server;
+use crate::control::{Server, ServerError};
 use crate::devices;
 use crate::engines::Engines;
 use crate::killers::Killers;
@@ -97,8 +97,17 @@ impl Daemon {
         complaints.extend(unusable);
         complaints.iter().for_each(|complaint| brisk_program::warn!("briskd: {complaint}"));
         trouble.extend(complaints);
+        let (mut trials, complaint) = learned::trials(&options.learned_dir);
+        trouble.extend(complaint.into_iter().inspect(|complaint| brisk_program::warn!("briskd: {complaint}")));
+        let kernel = sense.kernel_release().unwrap_or_default();
+        trials.configure(&config.engines, engines.plans(), &kernel, now.wall_unix_ms());
         let group = group_of(&config, &mut trouble);
-        let server = match Server::open(&options.run_dir.join(SOCKET), group) {
+        let open = || {
+            let mut server = Server::open(&options.run_dir.join(SOCKET), group)?;
+            server.open_for_sessions(&options.run_dir.join(SESSION_SOCKET), &sense)?;
+            Ok::<_, ServerError>(server)
+        };
+        let server = match open() {
             Ok(server) => Some(server),
             Err(error) => {
                 brisk_program::warn!("briskd: {}; continues without the control socket", in_one_line(&error));
@@ -149,7 +158,7 @@ impl Daemon {
                 left_alone: Vec::new(),
                 scanned_ns: None,
             },
-            policy: Policy { config, configuration, engines, saved },
+            policy: Policy { config, configuration, engines, trials, kernel, saved },
             moment: Moment { now, previous: None, events: Vec::new(), last_round_ns: None, wanted_ns: None },
             state: State {
                 settings: Settings::default(),

@@ -21,6 +21,14 @@ impl AnyEngine for Watching {
         Decision { state: (), requests: Vec::new(), notes: Vec::new(), next_look_ns: None, needs: Needs::default() }
     }
 
+    fn trial(&self) -> Option<Plan> {
+        None
+    }
+
+    fn told(&self) -> Vec<(Subject, Told)> {
+        Vec::new()
+    }
+
     fn learned(&mut self) -> Option<String> {
         None
     }
@@ -60,7 +68,7 @@ fn engines_of_memory_wait_while_it_cannot_be_read_and_miss_no_event() {
         let events = [Event { at_ns: now.at_ns, kind: EventKind::Screen { on: true } }];
         let previous = index.checked_sub(1).map(|before| &snapshots[before]);
         let observed = Observed { previous, now, events: &events, devices: &[], apps: &[] };
-        let round = engines.decide(&Config::default(), &observed);
+        let round = engines.decide(&Config::default(), &observed, &[]);
         let notes: Vec<&str> = round.notes.iter().map(|note| note.engine.as_str()).collect();
         waits.push((notes == ["iram"], round.next_look_ns.is_some()));
     }

@@ -1,5 +1,6 @@
 use brisk_core::app::{AppFacts, classify};
 use brisk_core::device::Device;
+use brisk_core::outcome::Outcome;
 use brisk_core::snapshot::{DiskTotals, IoTotals};
 use brisk_record::{Decided, Session, Writer};
 use proptest::prelude::*;
@@ -97,7 +98,7 @@ fn busy_session() -> Vec<Item> {
     };
     let scene = |launching| {
         let facts = AppFacts { group: "app-x-1.scope".to_owned(), launching, of_user: true, ..AppFacts::default() };
-        Item::Scene(Scene { devices: vec![device.clone()], apps: vec![classify(&facts)] })
+        Item::Scene(Scene { devices: vec![device.clone()], apps: vec![classify(&facts)], ..Scene::default() })
     };
     let mut items =
         vec![Item::Session(Session::default()), Item::Configuration(Configuration::default()), scene(false)];
@@ -205,7 +206,7 @@ fn actions_that_are_recorded_are_no_difference_and_others_are() {
             Item::Snapshot(now) => {
                 let observed =
                     Observed { previous: previous.as_ref(), now: &now, events: &[], devices: &[], apps: &apps };
-                let round = engines.decide(&config, &observed);
+                let round = engines.decide(&config, &observed, &[]);
                 let state = |resolved| ActionState { resolved, outcome: Outcome::Done };
                 let actions: Vec<ActionState> = round.resolution.actions.into_iter().map(state).collect();
                 if !actions.is_empty() {

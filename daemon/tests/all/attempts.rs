@@ -14,8 +14,9 @@ use brisk_sense::Sense;
 use harness::{App, Briskd, place, turn};
 use rustix::process::Signal;
 
-const ALL_ENGINES: &str = "[engines]\norder = [\"prefetch\", \"smartio\", \"smartstorage\", \"mars\", \"iram\"]\n";
-const PREFETCH: &str = "[engines]\norder = [\"prefetch\"]\n";
+const ALL_ENGINES: &str =
+    "[engines]\norder = [\"prefetch\", \"smartio\", \"smartstorage\", \"mars\", \"iram\"]\ntrial = false\n";
+const PREFETCH: &str = "[engines]\norder = [\"prefetch\"]\ntrial = false\n";
 
 /// What the filter does with a call.
 #[derive(Clone, Copy)]

@@ -27,12 +27,13 @@ fn replayed(files: BTreeMap<String, String>) -> Replayed {
         kind: "emmc".to_owned(),
         schedulers: ["none", "mq-deadline", "kyber", "bfq"].map(str::to_owned).into(),
         originals: vec![("scheduler".to_owned(), "none".to_owned()), ("nr_requests".to_owned(), "64".to_owned())],
+        ..Device::default()
     };
     let facts = AppFacts { group: "app-x-1.scope".to_owned(), launching: true, of_user: true, ..AppFacts::default() };
     let mut replay = Replay::new(None);
     replay.take(Item::Session(Session::default()));
     replay.take(Item::Configuration(Configuration { files, ..Configuration::default() }));
-    replay.take(Item::Scene(Scene { devices: vec![device], apps: vec![classify(&facts)] }));
+    replay.take(Item::Scene(Scene { devices: vec![device], apps: vec![classify(&facts)], ..Scene::default() }));
     let group = "app-x-1.scope".to_owned();
     replay.take(Item::Event(Event { at_ns: 1, kind: EventKind::LaunchBegan { group } }));
     for second in 1..20u64 {

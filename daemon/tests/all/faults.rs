@@ -265,8 +265,10 @@ fn a_recorded_session_is_decided_again_as_it_was() {
     let _turn = turn();
     let Some(device) = Loop::new() else { return };
     let (_, wanted) = other(&device);
-    let rest =
-        format!("[engines]\norder = [\"smartstorage\"]\n[fixed]\n\"queue/{}/read_ahead_kb\" = {wanted}\n", device.name);
+    let rest = format!(
+        "[engines]\norder = [\"smartstorage\"]\ntrial = false\n[fixed]\n\"queue/{}/read_ahead_kb\" = {wanted}\n",
+        device.name
+    );
     let daemon = Briskd::start(place(&[&device.name], &rest), &[]);
     let begun = std::time::Instant::now();
     while daemon.status().counts.rounds < 5 && begun.elapsed() < PATIENCE {

@@ -33,7 +33,7 @@ fn naming(dir: &Path) -> Vec<String> {
 fn after_all_is_forgotten_no_file_names_an_app() {
     requires!(Root, Cgroup2);
     let v2 = Sense::default().cgroups().expect("Linux").v2.expect("mounted");
-    let daemon = Briskd::start(place(&[], "[engines]\norder = [\"prefetch\", \"iram\"]\n"), &[]);
+    let daemon = Briskd::start(place(&[], "[engines]\norder = [\"prefetch\", \"iram\"]\ntrial = false\n"), &[]);
     let record = daemon.dir.path().join("daemon.brisk");
     let Some(app) = App::new(&v2.mount_point.join(format!("app-{APP}-{}.scope", std::process::id()))) else { return };
     app.begin();

@@ -9,14 +9,18 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use brisk_api::{AppLaunches, Launches};
+use brisk_api::{AppLaunches, Launches, Phase, SubjectTrial, Trials};
 use brisk_core::action::Once;
+use brisk_core::arbiter::Rule;
+use brisk_core::outcome::Outcome;
 use brisk_core::state::ActionState;
-use brisk_requires::requires;
+use brisk_daemon::replay::Replay;
+use brisk_requires::{Capability, requires};
 use brisk_sense::{OpenedFiles, Sense};
 use harness::{App, Briskd, Loop, PATIENCE, place, turn};
 use rustix::fs::{Advice, fadvise};
 use rustix::mm::{Advice as MemoryAdvice, MapFlags, ProtFlags, madvise, mmap};
+use rustix::process::Signal;
 
 const PAGE: usize = 4096;
 const MAPPED_PAGES: usize = 64;
@@ -25,7 +29,7 @@ const READ_PAGES: usize = 5;
 /// Directory of the files that the app uses.
 const PLACE: &str = "BRISK_DAEMON_TEST_FILES";
 const ID: &str = "prefetchtest";
-const CONFIG: &str = "[engines]\norder = [\"prefetch\"]\n[prefetch]\nprove_every = 0\nprivate = []\n";
+const CONFIG: &str = "[engines]\norder = [\"prefetch\"]\ntrial = false\n[prefetch]\nprivate = []\n";
 
 #[test]
 #[ignore = "is run by another test"]
@@ -50,10 +54,14 @@ fn app_that_uses_files() {
     }
 }
 
+fn group_of(nth: u32) -> String {
+    format!("app-{ID}-{}{nth}.scope", std::process::id())
+}
+
 /// An app in a new group, which waits until it is told to use its files in `dir`.
 fn app(dir: &Path, nth: u32) -> Option<App> {
     let v2 = Sense::default().cgroups().expect("Linux").v2.expect("mounted");
-    let group = v2.mount_point.join(format!("app-{ID}-{}{nth}.scope", std::process::id()));
+    let group = v2.mount_point.join(group_of(nth));
     let mut program = Command::new(std::env::current_exe().expect("this program"));
     App::with(
         &group,
@@ -123,6 +131,109 @@ fn launches_when(daemon: &Briskd, wanted: impl Fn(&AppLaunches) -> bool) -> AppL
         assert!(begun.elapsed() < PATIENCE, "{all:?}");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// The trial of the app, once it is as wanted.
+fn trial_when(daemon: &Briskd, wanted: impl Fn(&SubjectTrial) -> bool) -> SubjectTrial {
+    let begun = Instant::now();
+    let mut client = daemon.client();
+    loop {
+        let all: Trials = client.call("GetTrials", &[], "trials").expect("it answers");
+        let subjects = all.engines.iter().flat_map(|of| &of.subjects);
+        let name = format!("app {ID}");
+        if let Some(found) = subjects.into_iter().find(|of| of.subject == name && wanted(of)) {
+            return found.clone();
+        }
+        assert!(begun.elapsed() < PATIENCE, "{all:?}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// By which rule the reading ahead of this launch was dropped; `None` where the files were read.
+fn dropped_by(daemon: &Briskd, group: &str) -> Option<Rule> {
+    let of_group = |state: &&ActionState| {
+        matches!(&state.resolved.what, Once::Prefetch { group: of, .. } if of == group)
+            && (state.outcome == Outcome::HeldOut || asked_bytes(state) > 0)
+    };
+    let status = daemon.status_when(|status| status.actions.iter().any(|state| of_group(&state)));
+    let state = status.actions.iter().find(of_group).expect("a moment ago");
+    (state.outcome == Outcome::HeldOut).then_some(state.resolved.rule)
+}
+
+#[test]
+fn launches_are_held_out_by_turns_and_a_replay_of_the_record_decides_alike() {
+    requires!(Groups, Mount, Loop, Program("mkfs.ext4"));
+    let _turn = turn();
+    let Some(device) = Loop::new() else { return };
+    device.set("rotational", "0");
+    let own = Mounted::new(&device);
+    // Most of what a launch uses, so that it is cold although the shell is in memory.
+    let data = own.path().join("data");
+    fs::write(&data, vec![7; 3 << 20]).expect("written");
+    if let Err(error) = OpenedFiles::watch(&Sense::default()) {
+        return brisk_requires::skip(Capability::Mount, error);
+    }
+    // All engines, by their evidence.
+    let daemon = Briskd::start(place(&[], "[prefetch]\nprivate = []\n"), &[]);
+    let launch = |nth: u32| {
+        evict(&data);
+        let v2 = Sense::default().cgroups().expect("Linux").v2.expect("mounted");
+        let mut reads = Command::new("sh");
+        reads.args(["-c", "read go; exec tail -c +1 -f \"$1\" >/dev/null", "reads"]).arg(&data);
+        let mut app = App::with(&v2.mount_point.join(group_of(nth)), &mut reads).expect("root makes groups");
+        app.begin();
+        launches_when(&daemon, |of| of.launches == u64::from(nth));
+        app.go();
+        app
+    };
+    let first = launch(1);
+    launches_when(&daemon, |of| of.learned == 1);
+    drop(first);
+    let second = launch(2);
+    // What it requests is dropped, as it only observes: not shown among actions, and it has learned what it needs.
+    let observed = trial_when(&daemon, |of| of.phase == Phase::OnTrial);
+    assert_eq!((observed.learned, observed.acted.episodes), (1, 0));
+    drop(second);
+    let mut dropped = Vec::new();
+    // A launch that waited for nothing may tell nothing: another pair begins then.
+    for nth in 3..40 {
+        let running = launch(nth);
+        dropped.push(dropped_by(&daemon, &group_of(nth)));
+        let has_ended = |app: &brisk_core::app::App| app.group == group_of(nth) && !app.launching;
+        daemon.status_when(|status| status.apps.iter().any(has_ended));
+        drop(running);
+        if trial_when(&daemon, |_| true).pairs == 2 {
+            break;
+        }
+    }
+    assert!(dropped.contains(&None) && dropped.contains(&Some(Rule::HeldOut)), "{dropped:?}");
+    let found = trial_when(&daemon, |_| true);
+    assert!(found.pairs == 2 && found.acted.episodes >= 2 && found.held_out.episodes >= 2, "{found:?}");
+    assert!(dropped.iter().all(|rule| matches!(rule, None | Some(Rule::HeldOut))), "{dropped:?}");
+
+    // A person's choice is kept, and so are the pairs.
+    let to = [("engine", "prefetch".into()), ("to", "off".into())];
+    let switched: Trials = daemon.client().call("SetTrial", &to, "trials").expect("root may");
+    assert!(switched.engines.iter().any(|of| of.ladder == brisk_api::Ladder::Off), "{switched:?}");
+    let (status, dir) = daemon.end(Signal::TERM);
+    assert!(status.success(), "{status}");
+    let mut replay = Replay::new(None);
+    let lost = brisk_record::read_with_older_part(&dir.path().join("daemon.brisk"), |item| {
+        replay.take(item);
+        Ok::<(), brisk_record::Error>(())
+    });
+    assert!(!lost.expect("a record").is_damage());
+    let replayed = replay.end();
+    assert_eq!((replayed.differing_rounds, replayed.differences), (0, Vec::new()));
+    assert!(replayed.rounds > 20, "{}", replayed.rounds);
+    let daemon = Briskd::start(dir, &[]);
+    assert_eq!(trial_when(&daemon, |_| true), found);
+    let all: Trials = daemon.client().call("GetTrials", &[], "trials").expect("it answers");
+    let of = all.engines.iter().find(|of| of.engine == "prefetch").expect("it runs");
+    assert_eq!(of.ladder, brisk_api::Ladder::Off);
+    let known: bool = daemon.client().call("Forget", &[("app", ID.into())], "known").expect("it answers");
+    let all: Trials = daemon.client().call("GetTrials", &[], "trials").expect("it answers");
+    assert!(known && all.engines.iter().all(|of| of.subjects.is_empty()), "{all:?}");
 }
 
 #[test]

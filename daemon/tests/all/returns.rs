@@ -11,7 +11,7 @@ use in_daemon::{AREA_MIB, SHORT, Swapped, front, pages, read_back, written_out};
 use rustix::process::Signal;
 use swapped::{Kind, PAGE, PAGES, swap_of};
 
-const CONFIG: &str = "[engines]\norder = [\"mars\"]\n[mars]\npage_out = false\n";
+const CONFIG: &str = "[engines]\norder = [\"mars\"]\ntrial = false\n[mars]\npage_out = false\n";
 
 #[test]
 #[ignore = "is run by another test"]

@@ -407,7 +407,7 @@ fn wrong_values_are_refused_and_what_is_frozen_stays_held() {
         ("grace = 1", "unknown field `grace`"),
     ];
     for (line, why) in wrong {
-        let dir = place(&[], &format!("[engines]\norder = [\"mars\"]\n[mars]\n{line}\n"));
+        let dir = place(&[], &format!("[engines]\norder = [\"mars\"]\ntrial = false\n[mars]\n{line}\n"));
         let (status, said) = run(dir.path(), &["--once"]);
         assert!(status.code() == Some(2) && said.contains(why) && said.contains("brisk.toml"), "{status}: {said}");
     }

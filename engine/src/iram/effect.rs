@@ -1,4 +1,7 @@
-//! Whether freeing helps: the engine watches its own effect, so that it is never worse than not running.
+//! Whether freeing helps at this moment: a guard within seconds, so that no shortage becomes a storm of reclaim.
+//!
+//! It is no trial: it asks whether these pages of this minute could be freed, not whether the engine pays, and it must
+//! not wait for episodes to compare. Whether the engine pays, [`brisk_core::trial`] finds out.
 //!
 //! Two to sixty seconds after memory was taken, available memory is compared with what it would be without (the value
 //! then, carried on by its trend), and refaults with those before. Freeing *did not help* when less than a quarter of
@@ -91,6 +94,11 @@ impl Effect {
         }
     }
 
+    /// Nothing was taken: there is nothing to judge.
+    pub fn was_not_taken(&mut self) {
+        self.watched = None;
+    }
+
     /// Judges what was taken, once that shows. Gives a reason when a back-off begins.
     pub fn judge(&mut self, retry_after_s: u64, sight: &Sight) -> Option<Reason> {
         let Some(watched) = self.watched else {
@@ -177,6 +185,14 @@ mod tests {
             assert_eq!(reason.rule, "freeing_does_not_help");
             assert_eq!(effect.back_off.until_ns, Some((12 + wait_s) * S_NS));
         }
+    }
+
+    #[test]
+    fn what_was_not_taken_is_not_judged() {
+        let mut effect = Effect::default();
+        effect.took(&sight(10, 50, 0), 64 * MIB);
+        effect.was_not_taken();
+        assert_eq!((effect.is_watched(), effect.judge(30, &sight(12, 55, 0))), (false, None));
     }
 
     #[test]

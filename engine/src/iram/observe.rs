@@ -163,7 +163,9 @@ fn take_outcome(next: &mut State, now_ns: u64, once: &Once, outcome: &Outcome) {
         return;
     }
     // Each outcome begins a round: what a paused daemon or a dry run does not do would be requested in all of them.
-    if matches!(outcome, Outcome::Paused | Outcome::Planned { .. }) {
+    if matches!(outcome, Outcome::Paused | Outcome::HeldOut | Outcome::Planned { .. }) {
+        // What was not taken is no proof that taking it does not help.
+        next.effect.was_not_taken();
         next.waits.insert((group.to_owned(), step), now_ns.saturating_add(NOT_DONE_NS));
     }
     // Another engine swapped out in that round: the group is as good as before.

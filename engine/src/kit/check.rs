@@ -2,6 +2,7 @@
 
 use std::fmt::{Debug, Display};
 
+use brisk_core::device::Speeds;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -66,14 +67,15 @@ pub fn shares(values: &[(&'static str, f64)]) -> Result<(), Invalid> {
     ranges(&in_bounds.collect::<Vec<_>>())
 }
 
-/// Each of these is a speed.
+/// All of these are speeds.
 ///
 /// # Errors
 /// The first that is not.
-pub fn speeds(values: &[(&'static str, f64)]) -> Result<(), Invalid> {
-    values.iter().try_for_each(|&(key, value)| {
-        let holds = value.is_finite() && value > 0.0;
-        Invalid::unless(holds, key, value, "a number above 0, as `brisk tune` measures it")
+pub fn speeds(speeds: Option<&Speeds>) -> Result<(), Invalid> {
+    let fault = speeds.and_then(Speeds::fault);
+    fault.map_or(Ok(()), |(name, value)| {
+        let value = format!("{{ {name} = {value} }}");
+        Invalid::unless(false, "flash", value, "numbers above 0, as `brisk tune` measures them")
     })
 }
 
@@ -128,7 +130,9 @@ mod tests {
         assert_eq!(text(shares(&[("a", f64::NAN)])), "a = NaN: write a number from 0 to 100");
         assert_eq!(text(ranges(&[("a", 7_u64, 7, 9)])), "");
         assert_eq!(text(ranges(&[("a", 6_u64, 7, 9)])), "a = 6: write a number from 7 to 9");
-        assert!(text(speeds(&[("a", 1.0), ("b", f64::INFINITY)])).starts_with("b = inf: write a number above 0"));
+        let endless = Speeds { read_mib_per_s: f64::INFINITY, ..Speeds::of_kind("sd") };
+        assert!(text(speeds(Some(&endless))).starts_with("flash = { read_mib_per_s = inf }: write numbers above 0"));
+        assert_eq!((text(speeds(Some(&Speeds::of_kind("")))), text(speeds(None))), (String::new(), String::new()));
         assert_eq!(text(reserve(30.0, 25.0)), "reserve_min_percent = 30: write no more than reserve_max_percent = 25");
         assert_eq!(share_bytes(1_000, 2.5), 25);
     }

@@ -25,10 +25,11 @@ use brisk_core::pages::{AppPages, Identity, MappedFile, PageRange};
 use brisk_core::reason::Reason;
 
 use crate::mars::LiveProcess;
-use crate::mars::config::{Config, Flash};
+use crate::mars::config::Config;
 use crate::mars::hot_set::Heats;
 use crate::mars::learned::AppMemory;
 use crate::mars::live::virtual_pages;
+use brisk_core::device::Speeds;
 
 const MIB: u64 = 1 << 20;
 /// What a return needs beyond one and a half times what it read.
@@ -56,8 +57,8 @@ pub fn need_bytes(known: &AppMemory) -> u64 {
 
 /// Time of reading stretches of that size altogether.
 #[must_use]
-pub fn read_us(flash: &Flash, stretches: u64, bytes: u64) -> f64 {
-    stretches as f64 * flash.random_read_us + bytes as f64 / (flash.read_mib_per_s * MIB as f64) * 1e6
+pub fn read_us(speeds: &Speeds, stretches: u64, bytes: u64) -> f64 {
+    stretches as f64 * speeds.random_read_us + bytes as f64 / (speeds.read_mib_per_s * MIB as f64) * 1e6
 }
 
 /// What is to be read, and what led to that.
@@ -193,10 +194,11 @@ pub fn plan(config: &Config, pages: &AppPages, live: &[LiveProcess], known: &App
         .count() as u64;
     plan.swapped = stretches.iter().flat_map(|one| chunks(one.range, page_bytes)).collect();
     plan.files = files(pages, known, least_percent);
+    let speeds = config.speeds();
     // A fault reads one page; pages larger than 4 KiB take their transfer too.
-    let page_us = read_us(&config.flash, 1, page_bytes.saturating_sub(4096));
+    let page_us = read_us(&speeds, 1, page_bytes.saturating_sub(4096));
     plan.faults_us = touched_pages * page_us;
-    plan.read_us = if stretches.is_empty() { 0.0 } else { read_us(&config.flash, requests, plan.swapped_bytes()) };
+    plan.read_us = if stretches.is_empty() { 0.0 } else { read_us(&speeds, requests, plan.swapped_bytes()) };
     plan
 }
 

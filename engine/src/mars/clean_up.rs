@@ -20,9 +20,10 @@ use brisk_core::snapshot::MemoryLevels;
 
 use crate::mars::apps::Candidate;
 use crate::mars::back::{self, Plan};
-use crate::mars::config::{Config, Flash};
+use crate::mars::config::Config;
 use crate::mars::out::{Part, Round, first_bytes, parts};
 use crate::mars::pressure::Need;
+use brisk_core::device::Speeds;
 
 /// Reading has to take so many times as long as in one stretch, and this longer.
 const SCATTERED_TIMES: f64 = 2.0;
@@ -36,8 +37,8 @@ pub fn slots_are_freed(memory: &MemoryLevels) -> bool {
 
 /// Whether reading takes much longer than in one stretch.
 #[must_use]
-pub fn is_scattered(flash: &Flash, plan: &Plan) -> bool {
-    let best_us = back::read_us(flash, 1, plan.swapped_bytes());
+pub fn is_scattered(speeds: &Speeds, plan: &Plan) -> bool {
+    let best_us = back::read_us(speeds, 1, plan.swapped_bytes());
     plan.read_us >= best_us * SCATTERED_TIMES && plan.read_us >= best_us + SCATTERED_US
 }
 
@@ -76,7 +77,7 @@ fn scattered(config: &Config, round: &Round<'_>, one: &Candidate<'_>) -> Option<
     let is_affordable = config.wear_mib_per_day == 0 || round.next.learned.budget.left_bytes() >= bytes;
     let Need { available_bytes, wanted_bytes, .. } = round.need;
     let fits = available_bytes >= wanted_bytes.saturating_add(bytes);
-    (plan.verdict().is_ok() && is_scattered(&config.flash, &plan) && is_affordable && fits).then_some(plan)
+    (plan.verdict().is_ok() && is_scattered(&config.speeds(), &plan) && is_affordable && fits).then_some(plan)
 }
 
 /// The second half: what was mapped in is written, in order.

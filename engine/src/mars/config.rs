@@ -2,26 +2,8 @@
 
 pub use crate::kit::Mode;
 use crate::kit::{Invalid, Section, check};
+use brisk_core::device::{Device, Speeds};
 use serde::{Deserialize, Serialize};
-
-/// Speeds of the device that has the swap area, as `brisk tune` measures them.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Flash {
-    /// Latency of a random read of 4 KiB.
-    pub random_read_us: f64,
-    /// Bandwidth of sequential reads.
-    pub read_mib_per_s: f64,
-    /// Bandwidth of sequential writes.
-    pub write_mib_per_s: f64,
-}
-
-impl Default for Flash {
-    /// A Nexus 4 (MARS, tables 1 and 2).
-    fn default() -> Self {
-        Self { random_read_us: 585.0, read_mib_per_s: 63.0, write_mib_per_s: 16.0 }
-    }
-}
 
 /// Configuration of the engine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,8 +36,11 @@ pub struct Config {
     pub window_max_s: u64,
     /// Adaptive: back-off after a hot set was written out for nothing; doubled each time, up to an hour.
     pub retry_after_s: u64,
-    /// Speeds of the swap device.
-    pub flash: Flash,
+    /// Speeds of the device that has the swap area, instead of what `brisk tune` measured, or of what its kind is.
+    pub flash: Option<Speeds>,
+    /// Speeds of the device that has the swap area, as it is known.
+    #[serde(skip)]
+    pub known: Option<Speeds>,
 }
 
 impl Default for Config {
@@ -73,8 +58,22 @@ impl Default for Config {
             wear_mib_per_day: 2_048,
             window_max_s: 10,
             retry_after_s: 300,
-            flash: Flash::default(),
+            flash: None,
+            known: None,
         }
+    }
+}
+
+impl Config {
+    /// Takes in how fast the device with the swap area is; of several the first.
+    pub(crate) fn know(&mut self, devices: &[Device]) {
+        self.known = devices.iter().find(|device| device.has_swap).map(Device::speeds);
+    }
+
+    /// Speeds of the device that has the swap area.
+    #[must_use]
+    pub fn speeds(&self) -> Speeds {
+        self.flash.or(self.known).unwrap_or_else(|| Speeds::of_kind(""))
     }
 }
 
@@ -83,12 +82,7 @@ impl Section for Config {
         check::shares(&[("hot_min_percent", self.hot_min_percent), ("stall_min_percent", self.stall_min_percent)])?;
         check::reserve(self.reserve_min_percent, self.reserve_max_percent)?;
         check::ranges(&[("window_max_s", self.window_max_s, 1, 60)])?;
-        let Flash { random_read_us, read_mib_per_s, write_mib_per_s } = self.flash;
-        check::speeds(&[
-            ("flash.random_read_us", random_read_us),
-            ("flash.read_mib_per_s", read_mib_per_s),
-            ("flash.write_mib_per_s", write_mib_per_s),
-        ])
+        check::speeds(self.flash.as_ref())
     }
 }
 
@@ -103,7 +97,26 @@ mod tests {
         assert!(complaint("hot_min_percent = 101").starts_with("hot_min_percent = 101: write a number from 0 to 100"));
         assert!(complaint("reserve_min_percent = 30").contains("no more than reserve_max_percent = 25"));
         assert!(complaint("window_max_s = 0").contains("a number from 1 to 60"));
-        assert!(complaint("flash = { write_mib_per_s = 0 }").starts_with("flash.write_mib_per_s = 0"));
-        assert!(complaint("flash = { random_read_us = nan }").contains("flash.random_read_us"));
+        let flash = "flash = { random_read_us = 1, read_mib_per_s = 1, write_mib_per_s = 0, parallel_reads = 1 }";
+        assert!(complaint(flash).starts_with("flash = { write_mib_per_s = 0 }: write numbers above 0"));
+        assert!(complaint("flash = { random_read_us = 1 }").contains("read_mib_per_s"));
+    }
+
+    #[test]
+    fn the_speeds_are_those_that_a_person_chose_then_those_of_the_device_with_swap() {
+        let slow = Speeds { random_read_us: 585.0, ..Speeds::of_kind("sd") };
+        let device = |speeds| Device { speeds, has_swap: true, kind: "sd".to_owned(), ..Device::default() };
+        let other = Device { speeds: Some(Speeds::of_kind("ufs")), has_programs: true, ..Device::default() };
+        let mut config = Config::default();
+        for (devices, expected) in [
+            (vec![other.clone(), device(Some(slow))], slow),
+            (vec![device(None)], Speeds::of_kind("sd")),
+            (vec![other], Speeds::of_kind("")),
+        ] {
+            config.know(&devices);
+            assert_eq!(config.speeds(), expected, "{devices:?}");
+        }
+        config.flash = Some(slow);
+        assert_eq!(config.speeds(), slow);
     }
 }

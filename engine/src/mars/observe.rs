@@ -149,7 +149,7 @@ fn take_outcome(next: &mut State, at_ns: u64, once: &Once, outcome: &Outcome) {
     let refused = match outcome {
         Outcome::Refused { .. } => Some(REFUSED_NS),
         // Each outcome begins a round: what a paused daemon or a dry run does not do would be requested in all of them.
-        Outcome::Dropped | Outcome::Paused | Outcome::Planned { .. } => Some(DROPPED_NS),
+        Outcome::Dropped | Outcome::HeldOut | Outcome::Paused | Outcome::Planned { .. } => Some(DROPPED_NS),
         _ => None,
     };
     let until_ns = refused.map(|span_ns| at_ns.saturating_add(span_ns));

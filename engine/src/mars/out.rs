@@ -221,7 +221,7 @@ impl Round<'_> {
 
     /// What one action may write: a second of writing, what is short, what is left of the day and of swap.
     fn most_bytes(&self) -> u64 {
-        let second_bytes = (self.config.flash.write_mib_per_s * f64::from(1 << 20)) as u64;
+        let second_bytes = (self.config.speeds().write_mib_per_s * f64::from(1 << 20)) as u64;
         let of_swap = self.swap_free_bytes.saturating_sub(OUT_BYTES_MIN);
         let wanted_bytes = self.need.short_bytes.max(OUT_BYTES_MIN);
         wanted_bytes.min(second_bytes.max(OUT_BYTES_MIN)).min(self.budget_bytes()).min(of_swap)

@@ -2,30 +2,14 @@
 
 pub use crate::kit::Mode;
 use crate::kit::{Invalid, Section, check};
+use brisk_core::device::{Device, Speeds};
 use serde::{Deserialize, Serialize};
-
-/// Speeds of the device that has the apps, as `brisk tune` measures them.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Flash {
-    /// Latency of a random read of 4 KiB.
-    pub random_read_us: f64,
-    /// Bandwidth of sequential reads.
-    pub read_mib_per_s: f64,
-}
-
-impl Default for Flash {
-    /// A Galaxy S5 (the preset `galaxy-s5-emmc`).
-    fn default() -> Self {
-        Self { random_read_us: 187.0, read_mib_per_s: 236.0 }
-    }
-}
 
 /// Configuration of the engine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Adaptive: by what launches use, in the order of the device, within limits, and only for apps that gain by it.
+    /// Adaptive: by what launches use, in the order of the device, within limits, and where a trial shows that it pays.
     /// Paper: as FAST (Joo et al., "FAST: Quick Application Launch on Solid-State Drives", FAST '11): all that the last
     /// launch had in memory, by one thread, for each launch.
     pub mode: Mode,
@@ -42,17 +26,13 @@ pub struct Config {
     pub memory_max_percent: f64,
     /// Adaptive: so much is read ahead before the engine checks whether the launch still goes on as expected.
     pub window_mib: u64,
-    /// Adaptive: of an app that gains, one of so many launches goes without, for comparison; until that is known, every
-    /// second one. 0: none, so that nothing is known of the gain.
-    pub prove_every: u32,
-    /// Adaptive: an app for which the gain is certainly less than this is left alone.
-    pub gain_min_percent: f64,
-    /// Adaptive: for so many days, or until its package changes.
-    pub leave_alone_days: u32,
     /// Directories whose files are not learned, with all below them.
     pub private: Vec<String>,
-    /// Speeds of the device.
-    pub flash: Flash,
+    /// Speeds of the device that has the programs, instead of what `brisk tune` measured, or of what its kind is.
+    pub flash: Option<Speeds>,
+    /// Speeds of the device that has the programs, as it is known.
+    #[serde(skip)]
+    pub known: Option<Speeds>,
 }
 
 impl Default for Config {
@@ -67,34 +47,31 @@ impl Default for Config {
             priority: "best-effort 5".to_owned(),
             memory_max_percent: 25.0,
             window_mib: 64,
-            prove_every: 10,
-            gain_min_percent: 2.0,
-            leave_alone_days: 30,
             private: private.map(str::to_owned).to_vec(),
-            flash: Flash::default(),
+            flash: None,
+            known: None,
         }
+    }
+}
+
+impl Config {
+    /// Takes in how fast the device with the programs is; of several the first.
+    pub(crate) fn know(&mut self, devices: &[Device]) {
+        self.known = devices.iter().find(|device| device.has_programs).map(Device::speeds);
+    }
+
+    /// Speeds of the device that has the programs.
+    #[must_use]
+    pub fn speeds(&self) -> Speeds {
+        self.flash.or(self.known).unwrap_or_else(|| Speeds::of_kind(""))
     }
 }
 
 impl Section for Config {
     fn check(&self) -> Result<(), Invalid> {
-        check::shares(&[
-            ("use_min_percent", self.use_min_percent),
-            ("memory_max_percent", self.memory_max_percent),
-            ("gain_min_percent", self.gain_min_percent),
-        ])?;
-        check::ranges(&[
-            ("streams", u64::from(self.streams), 1, 16),
-            ("window_mib", self.window_mib, 1, 1 << 20),
-            ("leave_alone_days", u64::from(self.leave_alone_days), 1, 3_650),
-        ])?;
-        if self.prove_every != 0 {
-            check::ranges(&[("prove_every", self.prove_every, 2, 1_000)])?;
-        }
-        check::speeds(&[
-            ("flash.random_read_us", self.flash.random_read_us),
-            ("flash.read_mib_per_s", self.flash.read_mib_per_s),
-        ])?;
+        check::shares(&[("use_min_percent", self.use_min_percent), ("memory_max_percent", self.memory_max_percent)])?;
+        check::ranges(&[("streams", u64::from(self.streams), 1, 16), ("window_mib", self.window_mib, 1, 1 << 20)])?;
+        check::speeds(self.flash.as_ref())?;
         self.private.iter().try_for_each(|dir| {
             Invalid::unless(dir.starts_with('/'), "private", dir, "directories from the root, such as /home")
         })?;
@@ -123,9 +100,8 @@ mod tests {
         let complaint = check::complaint::<Config>;
         assert!(complaint("use_min_percent = 101").starts_with("use_min_percent = 101: write a number from 0 to 100"));
         assert_eq!(complaint("streams = 0"), "streams = 0: write a number from 1 to 16");
-        assert_eq!(Config { prove_every: 0, ..Config::default() }.check(), Ok(()));
-        assert_eq!(complaint("prove_every = 1"), "prove_every = 1: write a number from 2 to 1000");
-        assert!(complaint("flash = { read_mib_per_s = nan }").contains("flash.read_mib_per_s"));
+        let flash = "flash = { random_read_us = nan, read_mib_per_s = 1, write_mib_per_s = 1, parallel_reads = 1 }";
+        assert!(complaint(flash).starts_with("flash = { random_read_us = NaN }"));
         assert!(complaint("private = [\"home\"]").starts_with("private = home"));
         for bad in ["", "best-effort", "best-effort 8", "realtime x", "idle 1"] {
             assert!(complaint(&format!("priority = \"{bad}\"")).starts_with("priority = "), "{bad}");

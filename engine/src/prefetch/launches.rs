@@ -1,8 +1,8 @@
 //! Launches that go on, from event to request.
 //!
 //! ```text
-//! LaunchBegan ─> course: exact | ahead | without | left alone ─> Prefetch, window by window; or read_ahead_kb = 0
-//! LaunchEnded ─> wait for storage into the comparison; the files that it used are asked for
+//! LaunchBegan ─> course: exact | ahead | alone ─> Prefetch, window by window; or read_ahead_kb = 0
+//! LaunchEnded ─> whether it counts for the trial; the files that it used are asked for
 //! LaunchUsed  ─> learned, and what was read ahead is counted against it
 //! ```
 
@@ -18,6 +18,7 @@ use brisk_core::outcome::Outcome;
 use brisk_core::pages::PageRange;
 use brisk_core::reason::Reason;
 use brisk_core::snapshot::Snapshot;
+use brisk_core::trial::Told;
 use serde::{Deserialize, Serialize};
 
 use crate::prefetch::State;
@@ -37,7 +38,7 @@ const SHORT_PART: u64 = 20;
 const STALL_PERCENT: f64 = 10.0;
 /// A launch counts for the comparison when it had to read at least this part of what is planned for it.
 const COLD_PART: u64 = 4;
-/// Once its ranges are settled, one of so many launches of an app is learned, also of one that is left alone: its
+/// Once its ranges are settled, one of so many launches of an app is learned, also of one that is not read ahead: its
 /// package may change.
 const LEARN_EVERY: u64 = 8;
 
@@ -48,9 +49,7 @@ pub enum Course {
     /// Its pages are learned, with read-ahead off.
     Exact,
     Ahead,
-    /// It goes without, for comparison.
-    Without,
-    /// It goes without, since nothing is known of it, or reading ahead does not pay.
+    /// It goes without, since nothing is known of it.
     Alone,
 }
 
@@ -89,6 +88,7 @@ pub struct Launch {
 pub(crate) fn decide(config: &Config, mut next: State, observed: &Observed<'_>) -> Decision<State> {
     let mut requests = Vec::new();
     let mut notes = Vec::new();
+    next.told.clear();
     for event in observed.events {
         take(config, &mut next, observed, event, &mut requests, &mut notes);
     }
@@ -119,7 +119,7 @@ fn take(
         EventKind::LaunchEnded { group } => {
             if let Some(launch) = next.launches.get_mut(group) {
                 requests.extend(launch.stop(group, Reason::rule("launch_ended")));
-                notes.extend(end(config, next, observed.now, group));
+                end(next, observed.now, group);
             }
         }
         EventKind::LaunchUsed { group, files } => {
@@ -148,20 +148,12 @@ fn begin(config: &Config, next: &mut State, observed: &Observed<'_>, group: &str
         return;
     };
     let now = observed.now;
-    // Not predictable from the app, the same in a replay.
-    let drawn = at_ns ^ now.wall_unix_ms.rotate_left(32);
-    let (known, seed) = next.learned.launched(&app.id, drawn);
-    let is_due = known.learned < u64::from(LAUNCHES_MAX) || known.launches % LEARN_EVERY == 0;
-    let is_adaptive = config.mode == Mode::Adaptive;
-    let is_left_alone = is_adaptive && known.proof.is_left_alone(config.leave_alone_days, now.wall_unix_ms);
-    let course = if is_left_alone {
-        Course::Alone
-    } else if !known.exact && can_be_exact(config, observed) {
+    let known = next.learned.launched(&app.id);
+    let is_due = known.learned < u64::from(LAUNCHES_MAX) || known.launches.is_multiple_of(LEARN_EVERY);
+    let course = if !known.exact && can_be_exact(config, observed) {
         Course::Exact
     } else if known.files.is_empty() {
         Course::Alone
-    } else if is_adaptive && config.prove_every > 0 && known.proof.next_goes_without(seed, config.prove_every) {
-        Course::Without
     } else {
         Course::Ahead
     };
@@ -169,7 +161,7 @@ fn begin(config: &Config, next: &mut State, observed: &Observed<'_>, group: &str
     // Where read-ahead cannot be switched off, what is mapped has to do.
     let adds = course == Course::Exact || !can_be_exact(config, observed);
     let mut launch = Launch::new(app.id.clone(), at_ns, course, learns, adds);
-    if let Some(known) = next.learned.app(&app.id).filter(|_| matches!(course, Course::Ahead | Course::Without)) {
+    if let Some(known) = next.learned.app(&app.id).filter(|_| course == Course::Ahead) {
         let available_bytes = now.memory.available_bytes.unwrap_or(now.memory.free_bytes);
         launch.plan(plan::plan(config, &next.learned, known, PAGE_BYTES, available_bytes));
     }
@@ -200,43 +192,20 @@ fn read_ahead_off(config: &Config, next: &State, observed: &Observed<'_>) -> Vec
     devices(observed).map(off).collect()
 }
 
-/// The launch ended: its wait counts, and what it used is asked for.
-fn end(config: &Config, next: &mut State, now: &Snapshot, group: &str) -> Option<Reason> {
-    let launch = next.launches.get_mut(group)?;
+/// The launch ended: whether it counts is told, and what it used is asked for.
+fn end(next: &mut State, now: &Snapshot, group: &str) {
+    let Some(launch) = next.launches.get_mut(group) else { return };
     launch.ended_ns = Some(now.at_ns);
-    let totals = now.apps.iter().find(|app| app.name == group);
-    let own_bytes = totals.and_then(|app| app.read_bytes);
-    // Without pressure by group, the length of the launch has to do.
-    let length_us = now.at_ns.saturating_sub(launch.began_ns) / 1_000;
-    let waited_us = totals.and_then(|app| app.io_pressure).map_or(length_us, |pressure| pressure.some_us);
-    launch.own_bytes = own_bytes;
-    let counts = matches!(launch.course, Course::Ahead | Course::Without)
-        && launch.read_at_least(launch.planned_bytes / COLD_PART) != Some(false)
-        && !launch.has_changed;
-    let (id, goes_without, is_read) =
-        (launch.id.clone(), launch.course == Course::Without, launch.learns || launch.has_changed);
-    let mut note = None;
-    if let Some(app) = next.learned.known_mut(&id).filter(|_| counts) {
-        let before = app.proof.verdict;
-        app.proof.add(goes_without, waited_us);
-        app.proof.judge(config.gain_min_percent, now.wall_unix_ms);
-        let ratio = app.proof.ratio().filter(|_| app.proof.verdict != before);
-        note = ratio.map(|ratio| {
-            let rule = match app.proof.verdict {
-                crate::prefetch::proof::Verdict::LeftAlone { .. } => "reading_ahead_does_not_pay",
-                crate::prefetch::proof::Verdict::Gains => "reading_ahead_pays",
-                crate::prefetch::proof::Verdict::Unknown => "gain_is_not_certain_any_more",
-            };
-            let reason = Reason::rule(rule).word("app", id.as_str()).number("wait_ratio", ratio.ratio);
-            reason.number("low", ratio.low).number("high", ratio.high)
-        });
+    launch.own_bytes = now.apps.iter().find(|app| app.name == group).and_then(|app| app.read_bytes);
+    let is_cold = launch.read_at_least(launch.planned_bytes / COLD_PART) != Some(false);
+    if !is_cold || launch.has_changed {
+        next.told.insert(launch.id.clone(), Told::Void);
     }
-    if is_read {
+    if launch.learns || launch.has_changed {
         next.reads.insert(group.to_owned());
     } else {
         next.launches.remove(group);
     }
-    note
 }
 
 /// Learns what a launch used.
@@ -248,6 +217,9 @@ fn learn(config: &Config, next: &mut State, launch: &Launch, used: &LaunchFiles)
     let pages: u64 = used.files.iter().flat_map(|file| &file.used).map(|range| range.pages).sum();
     let cold = launch.read_at_least(pages.saturating_mul(used.page_bytes) / 2);
     let has_changed = next.learned.learn(config, &launch.id, used, How { exact: launch.adds, cold });
+    if has_changed {
+        next.told.insert(launch.id.clone(), Told::Anew);
+    }
     let app = next.learned.known_mut(&launch.id)?;
     if launch.asked_bytes > 0 {
         let used_bytes = used_bytes(&launch.pages, used).min(launch.asked_bytes);
@@ -338,13 +310,11 @@ impl Launch {
         }
     }
 
-    /// Takes in what is planned; a launch that goes without has the size alone.
+    /// Takes in what is planned.
     fn plan(&mut self, plan: plan::Plan) {
         self.planned_bytes = plan.size_bytes;
-        if self.course == Course::Ahead {
-            self.pages = plan.files.iter().map(|file| file.file.path.clone()).zip(plan.pages).collect();
-            (self.files, self.streams, self.waiting) = (plan.files, plan.streams, plan.windows.into());
-        }
+        self.pages = plan.files.iter().map(|file| file.file.path.clone()).zip(plan.pages).collect();
+        (self.files, self.streams, self.waiting) = (plan.files, plan.streams, plan.windows.into());
     }
 
     /// Whether something is being read, or waits for that.

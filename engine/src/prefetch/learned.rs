@@ -1,8 +1,7 @@
 //! What is learned of the launches of apps, for the file in which the caller keeps it.
 //!
-//! Of each app: the files that its launches use with the history of their pages ([`crate::prefetch::history`]), the
-//! comparison of launches with and without reading ahead ([`crate::prefetch::proof`]), and a tally of what was read
-//! ahead and used. Paths are those of files of packages; the caller leaves out private ones, and [`Learned::learn`]
+//! Of each app: the files that its launches use with the history of their pages ([`crate::prefetch::history`]), and a
+//! tally of what was read ahead and used. Paths are those of files of packages; the caller leaves out private ones, and [`Learned::learn`]
 //! does so again.
 //!
 //! Bounds: 200 apps; 64 KiB of text an app and 3 MiB in all. An app that exceeds its share gets coarser ranges, then
@@ -19,7 +18,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::prefetch::config::Config;
 use crate::prefetch::history::{LAUNCHES_MAX, Spans, common_pages};
-use crate::prefetch::proof::Proof;
 
 pub const APPS_MAX: usize = 200;
 pub const APP_BYTES_MAX: usize = 64 << 10;
@@ -128,7 +126,6 @@ pub struct AppLaunches {
     /// Whether the ranges are known exactly.
     pub exact: bool,
     pub files: Vec<KnownFile>,
-    pub proof: Proof,
     /// What was read ahead.
     pub tally: Tally,
 }
@@ -181,9 +178,6 @@ impl AppLaunches {
         } else if has_changed || outside_pages * OUTSIDE_PART > all_pages {
             (self.exact, self.exact_tries) = (false, 0);
         }
-        if has_changed {
-            self.proof = Proof::default();
-        }
         self.bound();
         has_changed
     }
@@ -201,7 +195,7 @@ impl AppLaunches {
 
     /// Length of its text, about; not less than it is.
     fn text_bytes(&self) -> usize {
-        1_200 + self.files.iter().map(KnownFile::text_bytes).sum::<usize>()
+        400 + self.files.iter().map(KnownFile::text_bytes).sum::<usize>()
     }
 
     fn bound(&mut self) {
@@ -227,8 +221,6 @@ impl AppLaunches {
 pub struct Learned {
     /// First, so that a later form is refused for its version, not for what it has.
     version: Version<1>,
-    /// Draws which launches go without.
-    seed: u64,
     apps: Apps<AppLaunches>,
 }
 
@@ -248,18 +240,11 @@ impl Learned {
         self.apps.iter()
     }
 
-    /// The app is launched: what is known of it, to change, and its seed. `drawn` makes the seed where there is none.
-    pub fn launched(&mut self, id: &str, drawn: u64) -> (&mut AppLaunches, u64) {
-        if self.apps.uses() == 0 {
-            self.seed = drawn;
-        }
+    /// The app is launched: what is known of it, to change.
+    pub fn launched(&mut self, id: &str) -> &mut AppLaunches {
         let app = self.apps.used(id, AppLaunches::default);
         app.launches = app.launches.saturating_add(1);
-        // FNV-1a: apps draw independently of each other.
-        let hash = id
-            .bytes()
-            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3_u64));
-        (app, self.seed ^ hash)
+        app
     }
 
     /// The same to change, where anything is known.
@@ -335,7 +320,7 @@ mod tests {
         let (config, mut learned) = (Config::default(), Learned::default());
         let ranges = scattered(300);
         for app in ["a", "org.secret.App", "a"] {
-            learned.launched(app, 77);
+            learned.launched(app);
             learned.learn(
                 &config,
                 app,
@@ -371,7 +356,7 @@ mod tests {
         let (config, mut learned) = (Config::default(), Learned::default());
         for nth in 0..APPS_MAX + 50 {
             let id = format!("org.example.App{nth}");
-            learned.launched(&id, 0);
+            learned.launched(&id);
             learned.learn(&config, &id, &files(vec![file("/usr/lib/x.so", 7, &scattered(1_500))]), EXACT);
         }
         assert!(text(&learned).len() <= ALL_BYTES_MAX);
@@ -385,7 +370,6 @@ mod tests {
         let (config, mut learned) = (Config::default(), Learned::default());
         let old = file("/usr/lib/x.so", 7, &[(0, 10)]);
         learned.learn(&config, "a", &files(vec![old.clone()]), EXACT);
-        learned.known_mut("a").expect("known").proof.add(true, 5);
         assert!(!learned.learn(&config, "a", &files(vec![old.clone()]), INEXACT));
         let moved = UsedFile { file: MappedFile { device: 9, ..old.file.clone() }, ..old.clone() };
         assert!(
@@ -401,7 +385,6 @@ mod tests {
             assert!(later.learn(&config, "a", &files(vec![changed]), INEXACT));
             let app = later.app("a").expect("known");
             assert!(!app.exact && app.files.is_empty(), "an exact launch comes next");
-            assert_eq!(app.proof.launches(), (0, 0), "and the comparison begins anew");
         }
     }
 

@@ -5,10 +5,10 @@
 //! than another request:
 //!
 //! ```text
-//! gap <= bandwidth x latency of a random read / streams
+//! gap <= bandwidth x latency of a random read / requests that overlap
 //! ```
 //!
-//! since the requests of several streams overlap. (Measured on the emulated S5: reading all that a launch leaves in
+//! where as many requests overlap as the device serves at once, and no more than there are streams. (Measured on the emulated S5: reading all that a launch leaves in
 //! memory, twice the bytes that it uses, takes 1.2 times as long as reading what it uses.) All of it takes at most a
 //! share of the memory that is available; where that is less than what launches use, the likeliest pages are read, and
 //! of equal ones those of files that few apps share, since the others are the likeliest to be in memory. The pieces
@@ -20,6 +20,7 @@
 //! Properties, against a naive plan page by page: `each_likely_page_is_read_once_and_others_only_in_gaps`;
 //! `pieces_are_in_the_order_of_the_device`; `a_plan_keeps_its_budget_and_windows`.
 
+use brisk_core::device::Speeds;
 use brisk_core::launch::{Piece, PrefetchFile};
 use brisk_core::pages::PageRange;
 
@@ -78,8 +79,10 @@ pub fn plan(config: &Config, learned: &Learned, app: &AppLaunches, page_bytes: u
 /// Pages between two ranges that are read along.
 #[must_use]
 pub fn gap_pages(config: &Config, page_bytes: u64) -> u64 {
-    let bytes_per_us = config.flash.read_mib_per_s * MIB as f64 / 1e6;
-    let gap_bytes = bytes_per_us * config.flash.random_read_us / f64::from(config.streams.max(1));
+    let Speeds { random_read_us, read_mib_per_s, parallel_reads, .. } = config.speeds();
+    let bytes_per_us = read_mib_per_s * MIB as f64 / 1e6;
+    let overlap = f64::from(config.streams).min(parallel_reads).max(1.0);
+    let gap_bytes = bytes_per_us * random_read_us / overlap;
     (gap_bytes / page_bytes as f64) as u64
 }
 
@@ -283,7 +286,7 @@ mod tests {
 
         #[test]
         fn a_plan_keeps_its_budget_and_windows(files in any_files(), available in 0..2_000_u64, window_mib in 1..3_u64) {
-            let flash = crate::prefetch::config::Flash { random_read_us: 1e-9, ..Default::default() };
+            let flash = Some(Speeds { random_read_us: 1e-9, ..Speeds::of_kind("") });
             let config = Config { use_min_percent: 40.0, window_mib, flash, ..Config::default() };
             let learned = learned(&files);
             let plan = planned(&config, &learned, available * PAGE);

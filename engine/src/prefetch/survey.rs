@@ -5,7 +5,6 @@ use brisk_core::survey::{AppLaunches, Prefetched};
 use crate::prefetch::config::Config;
 use crate::prefetch::learned::{self, Learned};
 use crate::prefetch::plan;
-use crate::prefetch::proof::Verdict;
 
 /// Size of a page of the survey: sizes are estimates for people.
 const PAGE_BYTES: u64 = 4096;
@@ -19,8 +18,6 @@ pub(crate) fn launches(config: &Config, learned: &Learned) -> Vec<AppLaunches> {
 pub(crate) fn totals(learned: &Learned) -> Prefetched {
     learned.apps().fold(Prefetched::default(), |sum, (_, app)| Prefetched {
         apps: sum.apps + 1,
-        gaining_apps: sum.gaining_apps + u64::from(app.proof.verdict == Verdict::Gains),
-        left_alone_apps: sum.left_alone_apps + u64::from(matches!(app.proof.verdict, Verdict::LeftAlone { .. })),
         launches: sum.launches.saturating_add(app.tally.launches),
         asked_bytes: sum.asked_bytes.saturating_add(app.tally.asked_bytes),
         read_bytes: sum.read_bytes.saturating_add(app.tally.read_bytes),
@@ -32,13 +29,6 @@ fn of_app(config: &Config, learned: &Learned, id: &str, app: &learned::AppLaunch
     let plan = plan::plan(config, learned, app, PAGE_BYTES, u64::MAX);
     let of_shared = plan.files.iter().zip(&plan.pages).filter(|(file, _)| learned.sharers(&file.file) > 1);
     let shared_pages: u64 = of_shared.flat_map(|(_, ranges)| ranges).map(|range| range.pages).sum();
-    let (with, without) = app.proof.launches();
-    let (verdict, left_alone_since_unix_ms) = match app.proof.verdict {
-        Verdict::Unknown => ("unknown", None),
-        Verdict::Gains => ("gains", None),
-        Verdict::LeftAlone { since_unix_ms } => ("left_alone", Some(since_unix_ms)),
-    };
-    let ratio = app.proof.ratio();
     AppLaunches {
         id: id.to_owned(),
         launches: app.launches,
@@ -47,13 +37,6 @@ fn of_app(config: &Config, learned: &Learned, id: &str, app: &learned::AppLaunch
         files: plan.files.len() as u64,
         planned_bytes: plan.size_bytes,
         shared_bytes: shared_pages * PAGE_BYTES,
-        verdict: verdict.to_owned(),
-        left_alone_since_unix_ms,
-        launches_with: with as u64,
-        launches_without: without as u64,
-        wait_ratio: ratio.map(|of| of.ratio),
-        wait_ratio_low: ratio.map(|of| of.low),
-        wait_ratio_high: ratio.map(|of| of.high),
         asked_bytes: app.tally.asked_bytes,
         read_bytes: app.tally.read_bytes,
         used_bytes: app.tally.used_bytes,

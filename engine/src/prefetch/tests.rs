@@ -13,7 +13,6 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::prefetch::launches::Course;
-use crate::prefetch::proof::Verdict;
 
 const MS_NS: u64 = 1_000_000;
 const MIB: u64 = 1 << 20;
@@ -33,6 +32,8 @@ struct Machine {
     /// What the app has read by itself, and waited for.
     read_bytes: u64,
     waited_us: u64,
+    /// Whether its trial was to begin anew in the last launch.
+    told_anew: bool,
     /// All calls, for a replay: snapshot and events, and the requests.
     calls: Vec<(Snapshot, Vec<Event>, Vec<Request>)>,
 }
@@ -71,6 +72,7 @@ impl Machine {
             },
             read_bytes: 0,
             waited_us: 0,
+            told_anew: false,
             calls: Vec::new(),
         }
     }
@@ -154,6 +156,7 @@ impl Machine {
         if self.state.reads.contains(GROUP) {
             self.call(vec![EventKind::LaunchUsed { group: GROUP.to_owned(), files: used }]);
         }
+        self.told_anew = Prefetch::told(&self.state).iter().any(|(_, told)| *told == Told::Anew);
         requests
     }
 
@@ -202,8 +205,7 @@ fn an_unknown_app_is_learned_exactly_and_its_next_launch_is_read_ahead() {
     machine.read_bytes = 12 * MIB;
     assert_eq!(levels(&machine.end()), []);
     assert_eq!(machine.call(Vec::new()), []);
-    let courses: Vec<_> = (0..2).map(|_| machine.launch(100_000, 200_000)).collect();
-    assert!(courses.contains(&Some(Course::Ahead)) && courses.contains(&Some(Course::Without)), "{courses:?}");
+    assert_eq!(machine.launch(100_000, 200_000), Some(Course::Ahead));
     let app = machine.state.learned.app("reader").expect("known");
     assert!(app.exact && app.files.len() == 2);
     assert_eq!((app.tally.asked_bytes, app.tally.hit_rate()), (3_000 * 4096, Some(1.0)));
@@ -212,7 +214,6 @@ fn an_unknown_app_is_learned_exactly_and_its_next_launch_is_read_ahead() {
 #[test]
 fn what_the_first_launch_alone_used_is_not_read_ahead_of_the_third() {
     let mut machine = Machine::new();
-    machine.config.prove_every = 0;
     assert_eq!(machine.launch(0, 200_000), Some(Course::Exact));
     let of_first = machine.used.files.pop().expect("a library");
     let asked_bytes = |machine: &mut Machine| {
@@ -242,63 +243,55 @@ fn where_read_ahead_stays_on_what_is_mapped_has_to_do() {
 }
 
 #[test]
-fn an_app_for_which_it_does_not_pay_is_left_alone() {
+fn a_launch_that_tells_nothing_does_not_count() {
+    let told = |machine: &mut Machine, own_bytes: u64, outcome: fn(u64) -> Outcome| {
+        let requests = machine.begin();
+        assert_eq!(machine.course(), Some(Course::Ahead));
+        let Action::Once(once) = requests[0].action.clone() else { panic!("{requests:?}") };
+        machine.call(vec![EventKind::Performed { once, outcome: outcome(0) }]);
+        machine.read_bytes = own_bytes;
+        machine.call(vec![EventKind::LaunchEnded { group: GROUP.to_owned() }]);
+        let told = Prefetch::told(&machine.state);
+        machine.call(vec![EventKind::AppGone { group: GROUP.to_owned() }]);
+        assert!(Prefetch::told(&machine.state).is_empty(), "once");
+        told.into_iter().map(|(_, told)| told).collect::<Vec<_>>()
+    };
     let mut machine = Machine::new();
-    for nth in 0..80_u64 {
-        machine.launch(400_000 + nth % 7 * 1_000, 300_000 + nth % 5 * 1_000);
-    }
-    let verdict = |machine: &Machine| machine.state.learned.app("reader").map(|app| app.proof.verdict);
-    assert!(matches!(verdict(&machine), Some(Verdict::LeftAlone { .. })), "{:?}", verdict(&machine));
-    assert_eq!(machine.launch(0, 300_000), Some(Course::Alone));
-    machine.wall_unix_ms += 31 * 86_400_000;
-    assert_ne!(machine.launch(0, 300_000), Some(Course::Alone), "a month later");
-}
-
-#[test]
-fn an_app_that_gains_keeps_most_of_it() {
-    let mut machine = Machine::new();
-    (0..40_u64).for_each(|nth| {
-        machine.launch(100_000 + nth % 7 * 1_000, 300_000 + nth % 5 * 1_000);
-    });
-    assert_eq!(machine.state.learned.app("reader").map(|app| app.proof.verdict), Some(Verdict::Gains));
-    let ahead = (0..40).filter(|_| machine.launch(100_000, 300_000) == Some(Course::Ahead)).count();
-    assert!((35..40).contains(&ahead), "{ahead}");
-    let of = survey::launches(&machine.config, &machine.state.learned).remove(0);
-    assert!(of.wait_ratio_high.is_some_and(|high| high < 0.5) && of.planned_bytes == 3_000 * 4096, "{of:?}");
+    machine.launch(0, 200_000);
+    // 12 MiB are planned.
+    assert_eq!(told(&mut machine, 12 * MIB, |_| Outcome::Dropped), [], "held out, and cold");
+    assert_eq!(told(&mut machine, 2 * MIB, |_| Outcome::Dropped), [Told::Void], "it was in memory");
+    let read = |read_bytes| Outcome::Prefetched { read_bytes, changed_files: 0, complete: true };
+    assert_eq!(told(&mut machine, 12 * MIB, read), []);
+    assert_eq!(told(&mut machine, MIB, read), [Told::Void]);
+    let changed = |read_bytes| Outcome::Prefetched { read_bytes, changed_files: 1, complete: true };
+    assert_eq!(told(&mut machine, 12 * MIB, changed), [Told::Void]);
 }
 
 #[test]
 fn an_updated_package_is_learned_anew() {
-    for ahead_us in [100_000, 400_000] {
-        let mut machine = Machine::new();
-        for nth in 0..80_u64 {
-            machine.launch(ahead_us + nth % 7 * 1_000, 300_000 + nth % 5 * 1_000);
-        }
-        for file in &mut machine.used.files {
-            file.version.changed_ns = 2;
-        }
-        let nr_launches = if ahead_us > 300_000 { 9 } else { 3 };
-        let courses: Vec<_> = (0..nr_launches).map(|_| machine.launch(100_000, 300_000)).collect();
-        assert!(courses.contains(&Some(Course::Exact)), "{courses:?}");
-        let known = machine.state.learned.app("reader").expect("known");
-        assert!(known.files.iter().all(|file| file.version.changed_ns == 2));
-        assert!(known.proof.launches().0 < 6, "and compared anew");
-    }
+    let mut machine = Machine::new();
+    (0..20).for_each(|_| assert!(machine.launch(100_000, 0).is_some()));
+    machine.used.files.iter_mut().for_each(|file| file.version.changed_ns = 2);
+    let mut is_told = false;
+    let mut launch = |machine: &mut Machine| {
+        let course = machine.launch(100_000, 0);
+        is_told |= machine.told_anew;
+        course
+    };
+    let courses: Vec<_> = (0..3).map(|_| launch(&mut machine)).collect();
+    assert!(courses.contains(&Some(Course::Exact)) && is_told, "{courses:?}");
+    let known = machine.state.learned.app("reader").expect("known");
+    assert!(known.files.iter().all(|file| file.version.changed_ns == 2));
 }
 
 /// A machine whose app is being launched and read ahead, with the request.
 fn ahead() -> (Machine, Vec<Request>) {
     let mut machine = Machine::new();
     machine.launch(100_000, 200_000);
-    for _ in 0..4 {
-        let requests = machine.begin();
-        if machine.course() == Some(Course::Ahead) {
-            return (machine, requests);
-        }
-        machine.end();
-        machine.call(vec![EventKind::AppGone { group: GROUP.to_owned() }]);
-    }
-    panic!("one launch of two is read ahead");
+    let requests = machine.begin();
+    assert_eq!(machine.course(), Some(Course::Ahead));
+    (machine, requests)
 }
 
 #[test]
@@ -331,23 +324,15 @@ fn windows_follow_each_other() {
     let mut machine = Machine::new();
     machine.config.window_mib = 4;
     machine.launch(100_000, 200_000);
-    for _ in 0..4 {
-        let mut requests = machine.begin();
-        let mut sizes = Vec::new();
-        while prefetched_bytes(&requests) > 0 {
-            sizes.push(prefetched_bytes(&requests));
-            assert_eq!(prefetched_bytes(&machine.call(Vec::new())), 0, "one after the other");
-            requests = machine.performed(&requests, 0);
-        }
-        if !sizes.is_empty() {
-            assert!(sizes.len() == 3 && sizes.iter().all(|bytes| *bytes <= 4 * MIB), "{sizes:?}");
-            assert_eq!(sizes.iter().sum::<u64>(), 3_000 * 4096);
-            return;
-        }
-        machine.end();
-        machine.call(vec![EventKind::AppGone { group: GROUP.to_owned() }]);
+    let mut requests = machine.begin();
+    let mut sizes = Vec::new();
+    while prefetched_bytes(&requests) > 0 {
+        sizes.push(prefetched_bytes(&requests));
+        assert_eq!(prefetched_bytes(&machine.call(Vec::new())), 0, "one after the other");
+        requests = machine.performed(&requests, 0);
     }
-    panic!("one launch of two is read ahead");
+    assert!(sizes.len() == 3 && sizes.iter().all(|bytes| *bytes <= 4 * MIB), "{sizes:?}");
+    assert_eq!(sizes.iter().sum::<u64>(), 3_000 * 4096);
 }
 
 #[test]

@@ -28,8 +28,6 @@ struct Sight<'a> {
     device: &'a Device,
     rates: Option<&'a DiskRates>,
     writes: Option<Writes>,
-    /// Whether it is in back-off.
-    left_alone: bool,
 }
 
 pub(crate) fn decide(config: &Config, state: State, observed: &Observed<'_>) -> Decision<State> {
@@ -49,27 +47,19 @@ pub(crate) fn decide(config: &Config, state: State, observed: &Observed<'_>) -> 
     let previous = observed.previous.filter(|_| !void);
     let interval = previous.and_then(|previous| observed.now.since(previous));
     let elapsed_s = interval.as_ref().map_or(0.0, |interval| interval.elapsed_ns as f64 / 1e9);
-    let begun_ns = previous.map_or(now_ns, |previous| previous.at_ns);
 
     let is_there = |group: &str| observed.apps.iter().any(|app| app.group == group);
     next.devices.retain(|name, _| observed.devices.iter().any(|device| device.name == *name));
     next.groups.retain(|group, _| is_there(group));
     next.lowered.retain(|group, _| is_there(group));
 
-    let mut notes = Vec::new();
     let mut sights = Vec::new();
     for device in observed.devices {
         let kept = next.devices.entry(device.name.clone()).or_default();
         let rates = interval.as_ref().and_then(|i| i.disks.iter().find(|disk| disk.name == device.name));
         let totals = observed.now.disks.iter().find(|disk| disk.name == device.name);
-        let undisturbed = kept.hold.changed_ns.is_none_or(|changed_ns| begun_ns >= changed_ns);
-        if let Some(rates) = rates.filter(|_| undisturbed)
-            && let Some(found) = kept.effect.learn(config, rates, kept.hold.on, now_ns)
-        {
-            notes.push(found.word("device", &device.name));
-        }
         let writes = writes::on_device(config, kept.hold.on, rates, elapsed_s, totals);
-        sights.push(Sight { device, rates, writes, left_alone: kept.effect.back_off.is_on(now_ns) });
+        sights.push(Sight { device, rates, writes });
     }
 
     let interactive = observed.apps.iter().filter(|app| app.tolerance == Tolerance::Interactive);
@@ -84,7 +74,7 @@ pub(crate) fn decide(config: &Config, state: State, observed: &Observed<'_>) -> 
     }
     step_background(config, &mut next, observed, now_ns);
 
-    notes.extend(observed.devices.iter().filter_map(hunted::objection));
+    let notes = observed.devices.iter().filter_map(hunted::objection).collect();
     let mut requests = Requests::new(&next.refused);
     for (sight, reason) in sights.iter().zip(reasons) {
         let on = next.devices.get(&sight.device.name).is_some_and(|kept| kept.hold.on);
@@ -134,8 +124,7 @@ fn step_devices(
     let mut reasons = Vec::new();
     for sight in sights {
         let on = next.devices.get(&sight.device.name).is_some_and(|kept| kept.hold.on);
-        let found = if sight.left_alone { None } else { need(config, next, on, sight, front, now_ns) };
-        let (need, reason) = match found {
+        let (need, reason) = match need(config, next, on, sight, front, now_ns) {
             Some((need, reason)) => (need, reason),
             None => (Need::No, Reason::rule("hold_off").number("hold_ms", config.hold_ms as f64)),
         };
@@ -176,7 +165,7 @@ fn need(
 }
 
 /// Whether an app needs its priority: while it is launched at once, since its first reads come before the next sample;
-/// otherwise with the device that it waits for. On a device in back-off nothing would bound the latency of writes.
+/// otherwise with the device that it waits for.
 fn step_priority(
     config: &Config,
     next: &mut State,
@@ -198,9 +187,7 @@ fn step_priority(
         let is_contended = next.devices.get(&sight.device.name).is_some_and(|kept| kept.hold.on);
         is_contended && of.waits(config, sight.device, sight.rates, limit(config, hold.on))
     };
-    let need = if used().any(|sight| sight.left_alone) {
-        Need::No
-    } else if used().any(waits) {
+    let need = if used().any(waits) {
         Need::Seen
     } else {
         match used().map(of_launch).max() {

@@ -35,8 +35,6 @@ pub struct Config {
     pub dwell_ms: u64,
     /// Hold-off: how long settings stay after the last need.
     pub hold_ms: u64,
-    /// Back-off after settings did not help; doubled each time, up to a day.
-    pub retry_after_s: u64,
     /// I/O class and level of apps that are launched, and of apps in front that wait, as ionice(1) takes them.
     pub launching_priority: String,
     /// The same for background apps while the foreground waits. Not `idle` by default: a journal commit waits for the
@@ -66,7 +64,6 @@ impl Default for Config {
             stall_min_percent: 10.0,
             dwell_ms: 1_000,
             hold_ms: 3_000,
-            retry_after_s: 600,
             launching_priority: "realtime 4".to_owned(),
             background_priority: "best-effort 7".to_owned(),
             batch_priority: "idle".to_owned(),

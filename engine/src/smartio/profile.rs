@@ -46,19 +46,6 @@ pub struct Evidence {
     pub write_percent: f64,
 }
 
-/// Best number of concurrent streams for this device model, for each kind of load (dissertation 4.2.5, 4.3): parameters
-/// of the kernel scheduler. Found by `brisk study concurrency`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Concurrency {
-    /// Reads that follow each other.
-    pub sequential_reads: u32,
-    pub random_reads: u32,
-    /// Writes that follow each other.
-    pub sequential_writes: u32,
-    pub random_writes: u32,
-}
-
 /// Measured parameters of a device model. The form of `/var/lib/brisk/profiles/smartio/MODEL.toml`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -75,9 +62,6 @@ pub struct Profile {
     /// How `waiting` was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
-    /// How many streams at once serve it best, where that was measured.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub concurrency: Option<Concurrency>,
 }
 
 fn is_empty(setup: &QueueSettings) -> bool {
@@ -149,10 +133,7 @@ mod tests {
             read_us: 1_300.0,
             write_percent: 98.0,
         };
-        let concurrency =
-            Some(Concurrency { sequential_reads: 2, random_reads: 8, sequential_writes: 1, random_writes: 4 });
-        let profile =
-            Profile { model: "SEM16G 07".to_owned(), evidence: Some(evidence), concurrency, ..shipped("emmc") };
+        let profile = Profile { model: "SEM16G 07".to_owned(), evidence: Some(evidence), ..shipped("emmc") };
         let text = toml::to_string(&profile).expect("TOML");
         assert_eq!(toml::from_str::<Profile>(&text).expect("the same"), profile, "{text}");
         assert!(toml::from_str::<Profile>("modle = 'x'").is_err());

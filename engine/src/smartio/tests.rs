@@ -64,6 +64,7 @@ fn machine(schedulers: &[&str]) -> Machine {
         kind: "emmc".to_owned(),
         schedulers: schedulers.iter().map(|&name| name.to_owned()).collect(),
         originals: vec![("scheduler".to_owned(), "mq-deadline".to_owned())],
+        ..Device::default()
     };
     let front = "app-front.scope";
     let now = Snapshot {
@@ -329,31 +330,6 @@ fn what_the_kernel_refused_is_not_requested_again_until_configured() {
     let configured = Event { at_ns, kind: EventKind::Configured };
     let anew = machine.step(&config, &decision.state, LAUNCH, &[configured]);
     assert!(texts(&anew).iter().any(|(requested, _)| *requested == knob));
-}
-
-#[test]
-fn what_does_not_help_is_left_alone_and_remembered() {
-    let (config, mut machine) = (Config::default(), machine(&ALL));
-    // Contention without a foreground request gives the baseline.
-    let mut steps = vec![Step { stall_percent: 0, ..BOTH }; 4];
-    steps.extend([BOTH; 9]);
-    let mut decision = machine.run(&config, &steps[..12]);
-    assert!(decision.notes.is_empty() && !decision.requests.is_empty());
-    for _ in 0..2 {
-        decision = machine.step(&config, &decision.state, BOTH, &[]);
-        if !decision.notes.is_empty() {
-            break;
-        }
-    }
-    assert_eq!(decision.notes[0].rule, "does_not_help");
-    // The settings are released after the hold-off, and do not come back with the next need.
-    for _ in 0..20 {
-        decision = machine.step(&config, &decision.state, LAUNCH, &[]);
-    }
-    assert_eq!(texts(&decision), []);
-    machine.now.at_ns += 600_000 * MS;
-    decision = machine.step(&config, &decision.state, LAUNCH, &[]);
-    assert!(texts(&decision).len() > 5, "it is tried again: {:?}", texts(&decision));
 }
 
 #[test]

@@ -51,6 +51,7 @@ impl World {
             originals: [("scheduler", "mq-deadline"), ("nr_requests", "256")]
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .to_vec(),
+            ..Device::default()
         };
         Self {
             config,

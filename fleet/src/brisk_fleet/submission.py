@@ -1,6 +1,6 @@
 """Submissions: validation of what arrives, and the row of the table that it becomes. Pure: bytes in, values out.
 
-The form is `submission.schema.json`, generated from the structs of the device's side (`measure/submission`).
+The form is `submission.schema.json`, generated from the forms of the device's side (`report/src/submission.rs`).
 """
 
 from __future__ import annotations

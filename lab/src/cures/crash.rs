@@ -10,12 +10,12 @@
 
 use std::path::Path;
 
+use crate::results::{CureCrash, CureCrashPart};
 use crate::vm::console;
 use crate::vm::image::Wanted;
 use crate::vm::lab::Lab;
 use crate::vm::plan::FUNCTIONS;
 use crate::vm::{Watch, sources::Source};
-use brisk_report::results::{CureCrash, CureCrashPart};
 use serde::Deserialize;
 
 use crate::cures::guest::{CURES, Error, Files, MEMORY_BYTES, bed, cards, wanted_of};

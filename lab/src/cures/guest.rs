@@ -445,7 +445,8 @@ mod tests {
         assert!(lines("selective_sync_ordered").contains("\nO5 /mnt/home/.local/share/app/kept.db\n"));
     }
 
-    const RUN: &str = "@ {\"case\":0}\n@ {\"app\":{\"run_ns\":1000,\"think_ns\":1,\"file_ns\":2,\"database_ns\":3,\"transactions\":4,\"files\":1}}\r\n\
+    const RUN: &str = "@ {\"case\":0}\n\
+        @ {\"app\":{\"run_ns\":1000,\"think_ns\":1,\"file_ns\":2,\"database_ns\":3,\"transactions\":4,\"files\":1}}\r\n\
         @ {\"traffic\":{\"sequential_bytes\":5,\"random_bytes\":6,\"writes\":7,\"read_bytes\":8}}\n\
         @ {\"counters\":\"case\",\"device\":\"flash0\",\"lateness_mean_ns\":600}\n@ {\"case_end\":true}\n";
 

@@ -1,7 +1,7 @@
 //! From cases and their outcomes to rows of a document. Pure.
 
+use crate::results::{CureRow, CureWorkload};
 use brisk_core::stats::Summary;
-use brisk_report::results::{CureRow, CureWorkload};
 
 use crate::cures::guest::{Case, Outcome, Ran};
 use crate::cures::paper;

@@ -144,8 +144,8 @@ const ORDERED: &str = "[[database]]\npath = \"$XDG_DATA_HOME/app/kept.db\"\nclas
 /// Of a stripe over two devices. The second half was seen in 3 of 300 power cuts, in which the devices were cut one
 /// after the other: ext4 did not mount, since a block of a committed transaction was missing in its journal. In two of
 /// them `e2fsck -fy` found no other damage.
-const STRIPE_RISK: &str = "all data is lost when one of two devices fails or is pulled; a power cut that reaches one before the other can \
-                           damage the file system";
+const STRIPE_RISK: &str = "all data is lost when one of two devices fails or is pulled; a power cut that reaches one \
+                           before the other can damage the file system";
 const NO_LOSS: &str = BASELINE.risk;
 const ALL_LOST: &str = "a bound, no cure: the data is lost when the device is switched off";
 

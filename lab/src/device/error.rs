@@ -11,13 +11,13 @@ pub enum Error {
     #[error(transparent)]
     Rights(#[from] brisk_sense::MissingRights),
     #[error(
-        "cannot mount a file system on {}: seccomp or a security module refuses it, as in a container: allow mounts in the \
-         container's profile, start it with --privileged, or run brisk on the machine itself", .path.display()
+        "cannot mount a file system on {}: seccomp or a security module refuses it, as in a container: allow mounts in \
+         the container's profile, start it with --privileged, or run brisk on the machine itself", .path.display()
     )]
     MountRefused { path: PathBuf, source: io::Error },
     #[error(
-        "{} is read-only, and the lab sets the queues of its devices there: start the container with --privileged, or as root: \
-         mount -o remount,rw {}", .path.display(), .path.display()
+        "{} is read-only, and the lab sets the queues of its devices there: start the container with --privileged, or \
+         as root: mount -o remount,rw {}", .path.display(), .path.display()
     )]
     ReadOnly { path: PathBuf },
     #[error("cannot open {path}: {}", device_remedy(.path, .source, .remedy))]
@@ -25,7 +25,8 @@ pub enum Error {
     #[error("a lab device cannot have {size_bytes} bytes: {reason}")]
     Size { size_bytes: u64, reason: String },
     #[error(
-        "{} do not fit: the lab keeps its data in memory, and of the {} available it leaves {} to others; choose a smaller --size",
+        "{} do not fit: the lab keeps its data in memory, and of the {} available it leaves {} to others; choose a \
+         smaller --size",
         brisk_core::units::format_bytes(*.size_bytes), brisk_core::units::format_bytes(*.available_bytes),
         brisk_core::units::format_bytes(*.reserve_bytes)
     )]

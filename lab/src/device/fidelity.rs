@@ -44,8 +44,8 @@ pub(crate) fn judge(evidence: Evidence<'_>) -> Fidelity {
         None => reasons.push("the lab's own overhead was not calibrated".to_owned()),
         Some(o) if o.overhead_us_p50 > OVERHEAD_US_MAX || o.overhead_us_spread > OVERHEAD_SPREAD_US_MAX => {
             reasons.push(format!(
-                "calibration is off: the lab's own overhead was {:.0} us and varied by {:.0} us (at most {OVERHEAD_US_MAX} \
-                 and {OVERHEAD_SPREAD_US_MAX}); create the device again on a quiet machine",
+                "calibration is off: the lab's own overhead was {:.0} us and varied by {:.0} us (at most \
+                 {OVERHEAD_US_MAX} and {OVERHEAD_SPREAD_US_MAX}); create the device again on a quiet machine",
                 o.overhead_us_p50, o.overhead_us_spread
             ));
         }
@@ -71,8 +71,8 @@ pub(crate) fn judge(evidence: Evidence<'_>) -> Fidelity {
     let faster = evidence.requests.faster_than_lab;
     if timed > 0 && faster as f64 > FASTER_SHARE_MAX * timed as f64 {
         notes.push(format!(
-            "{:.0} % of the requests take less time in the model than the lab itself needs; times below {FAITHFUL_FROM_US} us \
-             are not faithful",
+            "{:.0} % of the requests take less time in the model than the lab itself needs; times below \
+             {FAITHFUL_FROM_US} us are not faithful",
             100.0 * faster as f64 / timed as f64
         ));
     }

@@ -333,7 +333,8 @@ impl Server {
         }
         if changed.write_cache() != self.preset.write_cache() && matches!(self.front, Front::Ublk(_)) {
             return Err(refused(
-                "the write cache belongs to the block device, which flushes because of it: make a new one with brisk lab up --set"
+                "the write cache belongs to the block device, which flushes because of it: make a new one with brisk \
+                 lab up --set"
                     .to_owned(),
             ));
         }

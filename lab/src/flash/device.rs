@@ -17,7 +17,8 @@ pub enum DeviceError {
     #[error("a capacity of {0} bytes is not a positive multiple of {PAGE_BYTES}")]
     Capacity(u64),
     #[error(
-        "a device of {0} bytes with these blocks is larger than the model can hold: use larger block_pages or less spare_percent"
+        "a device of {0} bytes with these blocks is larger than the model can hold: use larger block_pages or less \
+         spare_percent"
     )]
     TooLarge(u64),
     #[error("this parameter shapes the device and cannot change while it runs: make a new device")]

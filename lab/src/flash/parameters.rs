@@ -87,7 +87,8 @@ fields! {
     "program_pages" program_pages: u32, Count, "pages of one program";
     "program_any" program_any: u32, Flag, "whether any pages may share a program, or neighbours only";
     "read_ramp_pages" read_ramp_pages: u32, Count, "length of a run at which read_next_us has halved";
-    "reads_per_turn" reads_per_turn: u32, Count, "reads that may pass before a waiting program; 0: in the order of arrival";
+    "reads_per_turn" reads_per_turn: u32, Count, "reads that may pass before a waiting program; 0: in the order of \
+                                                  arrival";
     "read_chunk_pages" read_chunk_pages: u32, Count, "pages after which a long read gives way to a program";
     "buffer_pages" buffer_pages: u32, Count, "write buffer";
     "write_cache" write_cache: u32, Flag, "whether a write is done once it is in the buffer";

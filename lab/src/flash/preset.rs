@@ -16,7 +16,8 @@ pub enum PresetError {
     #[error("preset '{preset}': {error}")]
     Parameter { preset: String, error: ParameterError },
     #[error(
-        "there is no preset '{name}'{} `brisk lab presets` lists them, and a file of your own has a / in its path or ends in .toml",
+        "there is no preset '{name}'{} `brisk lab presets` lists them, and a file of your own has a / in its path or \
+         ends in .toml",
         near.map_or_else(|| ":".to_owned(), |near| format!("; did you mean '{near}'?"))
     )]
     Unknown { name: String, near: Option<&'static str> },

@@ -1,6 +1,6 @@
 //! Where the memory of an app is, and what of it a return used.
 
-use brisk_report::results::{MemoryCensus, Touched};
+use crate::results::{MemoryCensus, Touched};
 use brisk_sense::{PageRun, PageState, ProcessPages, Sense};
 
 use crate::launch::error::Result;
@@ -84,7 +84,7 @@ fn overlap(run: &PageRun, others: &[PageRun], wanted: fn(&PageState) -> bool) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brisk_report::results::AppState;
+    use crate::results::AppState;
     use proptest::prelude::*;
 
     const FILE: PageState = PageState::File;

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use brisk_report::results::{ColdCheck, StayedCached};
+use crate::results::{ColdCheck, StayedCached};
 use brisk_sense::Sense;
 use rustix::fs::{Advice, Mode, OFlags};
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use crate::results::{LaunchComparison, LaunchRun, LaunchSet, Temperature, Warning};
 use crate::screen::Screen;
-use brisk_report::results::{LaunchComparison, LaunchRun, LaunchSet, Temperature, Warning};
 
 use crate::launch::app::App;
 use crate::launch::error::Result;

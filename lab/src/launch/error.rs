@@ -14,8 +14,8 @@ pub enum Error {
     #[error("the desktop entry {} cannot be launched: {reason}", path.display())]
     BadDesktopEntry { path: PathBuf, reason: String },
     #[error(
-        "no cgroup2 file system is mounted, and brisk needs one to keep an app's processes together: mount -t cgroup2 none \
-         /sys/fs/cgroup/unified"
+        "no cgroup2 file system is mounted, and brisk needs one to keep an app's processes together: mount -t cgroup2 \
+         none /sys/fs/cgroup/unified"
     )]
     NoCgroup2,
     #[error("cannot {action} the control group {}{}", path.display(), remedy(source))]

@@ -7,9 +7,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::results::{Ending, HciLimit, LatencyRun, LatencyStep, RuntimeDelay, Split, Temperature, Warning};
 use crate::screen::{Input, Rect, Screen};
 use brisk_core::stats::Summary;
-use brisk_report::results::{Ending, HciLimit, LatencyRun, LatencyStep, RuntimeDelay, Split, Temperature, Warning};
 
 use crate::launch::app::App;
 use crate::launch::clock::now_ns;

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use crate::results::{ColdCheck, DeviceTime, LaunchRun, SplitMethod, Warning};
 use crate::screen::Screen;
 use brisk_probes::{Event, Inode, Kind, Trace, major_minor};
-use brisk_report::results::{ColdCheck, DeviceTime, LaunchRun, SplitMethod, Warning};
 use brisk_sense::{DeviceNumber, Mount, OpenedFiles, Sense};
 
 use crate::launch::app::App;
@@ -131,8 +131,8 @@ impl Launcher<'_> {
             Err(error) => launched.warnings.push(Warning {
                 code: "opens_unknown".to_owned(),
                 text: format!(
-                    "Files that the app reads without mapping them are unknown ({error}), so a cold launch may find them \
-                     in memory; run as root to have them evicted too."
+                    "Files that the app reads without mapping them are unknown ({error}), so a cold launch may find \
+                     them in memory; run as root to have them evicted too."
                 ),
             }),
         }
@@ -294,7 +294,8 @@ fn processes(events: &[Event]) -> HashSet<u32> {
 
 pub(crate) fn without_bpf(error: &dyn std::error::Error) -> String {
     format!(
-        "The kernel's events are unavailable ({error}), so the split comes from the control group: reads, swap and writes are \
+        "The kernel's events are unavailable ({error}), so the split comes from the control group: reads, swap and \
+         writes are \
          one part, and waits for a processor, the network and locks another; reads of single files are unknown."
     )
 }

@@ -8,7 +8,7 @@
 //! sleep before or between its work, which looks like being done; it counts as done when it was idle for
 //! [`Limits::idle_ns`], much longer than [`QUIET_NS`], and the result states that limit.
 
-use brisk_report::results::Ending;
+use crate::results::Ending;
 
 use crate::launch::settle::{Judgement, QUIET_NS};
 

@@ -11,7 +11,7 @@
 //!   time), and the formula gives the busy time of the device. It includes the I/O of other processes, and counts all
 //!   sleep as network.
 
-use brisk_report::results::{Cause, Part, Split, SplitMethod};
+use crate::results::{Cause, Part, Split, SplitMethod};
 use brisk_sense::{CgroupMeter, Sense};
 
 use crate::launch::error::Result;

@@ -6,8 +6,8 @@
 //!
 //! Properties: every setup has the same number of launches; no launch is discarded, outliers are marked.
 
+use crate::results::{LaunchComparison, LaunchRun, LaunchSet, Part, Split, Stage, StageSummary, Temperature};
 use brisk_core::stats::{Summary, paired_ratio};
-use brisk_report::results::{LaunchComparison, LaunchRun, LaunchSet, Part, Split, Stage, StageSummary, Temperature};
 
 /// One launch of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,7 +118,7 @@ fn mark_outliers(runs: &mut [LaunchRun]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brisk_report::results::{Cause, Ending, SplitMethod, StageTime};
+    use crate::results::{Cause, Ending, SplitMethod, StageTime};
 
     fn run(settled_ms: f64, storage_ms: f64) -> LaunchRun {
         let parts = vec![

@@ -17,8 +17,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use crate::results::{Cause, Part, Split, SplitMethod};
 use brisk_probes::{Event, Kind};
-use brisk_report::results::{Cause, Part, Split, SplitMethod};
 
 pub(crate) mod network;
 mod system_call;

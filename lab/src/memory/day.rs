@@ -1,7 +1,7 @@
 //! A day of use: a person's switches between apps, replayed on a phone in compressed time.
 //!
 //! ```text
-//! usage trace (CSV, or synthetic by seed) ─> plan: user, span, apps of the phone, dwell times ─> replay on a Visitor ─> switches
+//! usage trace (CSV, or synthetic) ─> plan: user, span, apps, dwell times ─> replay on a Visitor ─> switches
 //! ```
 //!
 //! A trace has *sessions*: an app was brought to the foreground at a time, and stayed there for another. The plan takes

@@ -14,11 +14,11 @@ use std::time::Duration;
 
 use crate::launch::{Launcher, Relaunched, Resident};
 use crate::phone::{App, MemoryGroup, MemorySpec, Phone};
+use crate::results::{AppVisit, EndedApp, EndedBy, MemoryCensus, Warning};
 use crate::screen::{Input, Screen};
 use brisk_act::{Actuator, Paths};
 use brisk_core::action::Setting;
 use brisk_core::knob::{Knob, VmSetting};
-use brisk_report::results::{AppVisit, EndedApp, EndedBy, MemoryCensus, Warning};
 
 use crate::memory::answers::Answer;
 use crate::memory::balloon::Balloon;

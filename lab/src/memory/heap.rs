@@ -2,7 +2,7 @@
 //! `brisk study heap` does.
 //!
 //! ```text
-//! Table (growth, dumpsys or rss) ─> Runs on a grid of times ─> errors by p and q, coverage by alpha, thresholds of five rules
+//! Table (growth, dumpsys, rss) ─> Runs on a grid of times ─> errors by p and q, coverage by alpha, thresholds by rule
 //! ```
 //!
 //! Tables differ in their sampling: values are taken at equal intervals, each the last sample at or before its time.
@@ -12,7 +12,7 @@ mod dumpsys;
 mod evaluate;
 mod table;
 
-use brisk_report::results::{HeapAim, HeapAlpha, HeapApp, HeapThreshold};
+use crate::results::{HeapAim, HeapAlpha, HeapApp, HeapThreshold};
 
 pub use table::{Form, Table, TableError, Trace};
 

@@ -2,9 +2,10 @@
 //!
 //! [`Watch::oldest`] ends the app in the background that was in front longest ago when less than a tenth of the limit
 //! is available (free, or files in the page cache), or when tasks waited for memory for [`STALL`] within
-//! [`STALL_WINDOW`]: files of the app in front that are read again and again count as available, and are not. Waiting for the kernel to find nothing to reclaim would
-//! be too late (measured without swap on nexus4-emmc: 772 MB were read in 40 s, and no app was ended). The kernel's own
-//! killer stays: an app in front that needs more than the phone has is ended by it.
+//! [`STALL_WINDOW`]: files of the app in front that are read again and again count as available, and are not. Waiting
+//! for the kernel to find nothing to reclaim would be too late (measured without swap on nexus4-emmc: 772 MB were read
+//! in 40 s, and no app was ended). The kernel's own killer stays: an app in front that needs more than the phone has is
+//! ended by it.
 //!
 //! [`Watch::earlyoom`] runs earlyoom, which reads /proc only. It gets a /proc of its own in a mount namespace of its
 //! own: links to the processes of the phone's apps alone, so that it can end no other, and a meminfo of the phone's
@@ -25,7 +26,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::phone::MemoryGroup;
-use brisk_report::results::EndedBy;
+use crate::results::EndedBy;
 use brisk_sense::{Resource, Sense};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 

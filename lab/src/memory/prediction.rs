@@ -18,9 +18,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use crate::results::{PredictionCost, PredictionResult, PredictionUser, PredictionWay};
 use brisk_engine::iram::Mode;
 use brisk_engine::iram::predict::{Moment, Note, Predictor, Repeats, Use};
-use brisk_report::results::{PredictionCost, PredictionResult, PredictionUser, PredictionWay};
 
 use crate::memory::day::{Session, UserTrace};
 use baseline::Baseline;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use brisk_report::results::EndedBy;
+use crate::results::EndedBy;
 
 /// Shared between the ground and a killer's thread.
 #[derive(Debug, Clone, Default)]

@@ -3,10 +3,10 @@
 //!
 //! | part | asks | state before |
 //! |---|---|---|
-//! | [`free()`] | how much memory is left while apps go to the background one after another (figure 5.1) | no app, no page cache |
-//! | [`growth()`] | how the heap of each app grows after its launch (figures 5.2 and 5.5) | the same before each launch |
+//! | [`free()`] | memory left while apps go to the background one after another (figure 5.1) | no app, no page cache |
+//! | [`growth()`] | growth of the heap of each app after its launch (figures 5.2, 5.5) | the same before each launch |
 //! | [`limits()`] | which limit lets which app start, try by try (table 5.1) | the same before each launch |
-//! | [`sets()`] | what is resident, what a second of a return uses, what a return brings back from swap (MARS figure 14) | all apps stay |
+//! | [`sets()`] | resident pages, use of a second, pages back from swap at a return (MARS figure 14) | all apps stay |
 //!
 //! It needs no policies of swapping and no pressure from others, so it stands on the phone itself and not on
 //! [`crate::memory::Ground`]. Apps are sampled from another thread (`sampling`), by counters that cost no walk of page
@@ -25,9 +25,9 @@ use std::time::{Duration, Instant};
 
 use crate::launch::{Launcher, Resident};
 use crate::phone::{App, Home, MemoryGroup, Phone};
+use crate::results::{Ending, MemoryFailure, MemoryPart, RelaunchRun};
 use crate::screen::{Input, Screen};
 use brisk_core::causes::in_one_line;
-use brisk_report::results::{Ending, MemoryFailure, MemoryPart, RelaunchRun};
 use brisk_sense::{ProcessMemory, Sense};
 
 pub use free::{FreeOptions, free};

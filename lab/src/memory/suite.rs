@@ -19,10 +19,10 @@
 use std::time::Duration;
 
 use crate::phone::{App, LIMIT_MIN_BYTES};
+use crate::results::{AppReturns, AppVisit, PolicyReturns, Regime, RegimeReturns};
 use brisk_core::causes::in_one_line;
 use brisk_core::random::Random;
 use brisk_core::stats::{Summary, median, ratio_of_sums, sum_of_medians};
-use brisk_report::results::{AppReturns, AppVisit, PolicyReturns, Regime, RegimeReturns};
 
 use crate::memory::error::{Error, Result};
 use crate::memory::ground::Ground;

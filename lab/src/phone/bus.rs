@@ -120,7 +120,8 @@ mod tests {
 
     #[test]
     fn libraries_are_parsed_from_the_output_of_ldd() {
-        let text = "\tlinux-vdso.so.1 (0x00007ffd)\n\tlibdbus-1.so.3 => /lib/x86_64-linux-gnu/libdbus-1.so.3 (0x00007f)\n\
+        let text = "\tlinux-vdso.so.1 (0x00007ffd)\n\tlibdbus-1.so.3 => /lib/x86_64-linux-gnu/libdbus-1.so.3 \
+                    (0x00007f)\n\
                     \t/lib64/ld-linux-x86-64.so.2 (0x00007f)\n\tlibno.so => not found\n";
         let libraries = libraries_in(text);
         assert_eq!(libraries, ["/lib/x86_64-linux-gnu/libdbus-1.so.3", "/lib64/ld-linux-x86-64.so.2"]);

@@ -176,9 +176,8 @@ mod tests {
     }
 
     /// Says that it is ready, and runs until SIGTERM.
-    const READY: &str = "exec perl -MIO::Socket::UNIX -e '$SIG{TERM} = sub { exit 0 }; \
-                         IO::Socket::UNIX->new(Type => SOCK_DGRAM, Peer => $ENV{NOTIFY_SOCKET})->send(qq(READY=1\n)) or die; \
-                         sleep 1 while 1'";
+    const READY: &str = "exec perl -MIO::Socket::UNIX -e '$SIG{TERM} = sub { exit 0 }; IO::Socket::UNIX->new(Type => \
+                         SOCK_DGRAM, Peer => $ENV{NOTIFY_SOCKET})->send(qq(READY=1\n)) or die; sleep 1 while 1'";
 
     #[test]
     #[ignore = "starts a companion and waits until another test kills it"]

@@ -63,9 +63,9 @@ fn paragraph(random: &mut Random) -> String {
 fn page() -> String {
     let random = &mut random(1);
     let mut html = String::from(
-        "<!doctype html>\n<html lang=en><head><meta charset=utf-8><title>The phone's page</title>\n<style>body{font:16px \
-         sans-serif;margin:2em;max-width:60em} img{float:right;width:24em;margin:0 0 1em 1em} \
-         section{border-top:1px solid #ccc;padding:1em 0}</style></head><body>\n<h1>The phone's page</h1>\n\
+        "<!doctype html>\n<html lang=en><head><meta charset=utf-8><title>The phone's \
+         page</title>\n<style>body{font:16px sans-serif;margin:2em;max-width:60em} img{float:right;width:24em;margin:0 \
+         0 1em 1em} section{border-top:1px solid #ccc;padding:1em 0}</style></head><body>\n<h1>The phone's page</h1>\n\
          <img src=picture.png alt=''>\n",
     );
     for number in 1..=40 {

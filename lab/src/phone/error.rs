@@ -26,14 +26,16 @@ pub enum Error {
          /sys/fs/cgroup/unified"
     )]
     NoCgroup2,
-    #[error("'{name}' is not an app of the phone{}; see: brisk lab phone apps", .similar.as_ref().map(|similar| format!(", did you mean '{similar}'")).unwrap_or_default())]
+    #[error("'{name}' is not an app of the phone{}; see: brisk lab phone \
+             apps", .similar.as_ref().map(|similar| format!(", did you mean '{similar}'")).unwrap_or_default())]
     NoSuchApp { name: String, similar: Option<String> },
     #[error("phone {id} has no {name}: it was made with --apps {has}; make another one with {name}")]
     AppNotInstalled { id: u32, name: String, has: String },
     #[error("the swap area {} cannot be switched off: {reason}", .area.display())]
     SwapOff { area: PathBuf, reason: String },
     #[error(
-        "phone {id} was removed, but {}: it stays until this machine restarts, and until then phones with swap are refused",
+        "phone {id} was removed, but {}: it stays until this machine restarts, and until then phones with swap are \
+         refused",
         brisk_core::causes::in_one_line(.cause.as_ref())
     )]
     SwapStays { id: u32, cause: Box<Error> },
@@ -46,11 +48,14 @@ pub enum Error {
     Step { step: String, reason: String, log: PathBuf },
     #[error("{} is not an image of a phone: {reason}", .path.display())]
     Image { path: PathBuf, reason: String },
-    #[error("{} are too small for the image of a phone: at least {}", format_bytes(*.size_bytes), format_bytes(*.least_bytes))]
+    #[error("{} are too small for the image of a phone: at least {}", format_bytes(*.size_bytes),
+        format_bytes(*.least_bytes))]
     Size { size_bytes: u64, least_bytes: u64 },
     #[error("'{0}' is not a phone; see: brisk lab phone list")]
     NoSuchPhone(String),
-    #[error("{}", match .count { 0 => "there is no phone; bring one up with: brisk lab phone up".to_owned(), n => format!("there are {n} phones; name one (see: brisk lab phone list)") })]
+    #[error("{}", match .count { 0 => "there is no phone; bring one up with: brisk lab phone \
+                                       up".to_owned(), n => format!("there are {n} phones; name one (see: brisk lab \
+                                                                     phone list)") })]
     WhichPhone { count: usize },
     #[error("phone {id} cannot be used: {trouble}; take it down with: brisk lab phone down {id}")]
     Trouble { id: u32, trouble: String },

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::device::Status;
 use crate::launch::App as Launch;
-use brisk_report::results::PhoneFacts;
+use crate::results::PhoneFacts;
 use brisk_sense::Sense;
 use rustix::mount::{MountFlags, mount};
 

@@ -6,10 +6,10 @@
 
 use crate::launch::series::Step;
 use crate::launch::{App, Launcher, Plan, Setup, Surroundings};
+use crate::results::{Condition, SuiteApp, Temperature, Warning};
 use crate::screen::Screen;
 use brisk_core::causes::in_one_line;
 use brisk_core::stats::Summary;
-use brisk_report::results::{Condition, SuiteApp, Temperature, Warning};
 
 mod gain;
 mod on_phone;
@@ -148,7 +148,7 @@ impl Outcome {
 /// Why an app has no times: none of its launches settled.
 fn never_settled(app: &SuiteApp, printed: &str) -> Option<String> {
     let runs = || app.sets.iter().flat_map(|set| &set.runs);
-    if runs().any(|run| run.ending == brisk_report::results::Ending::Settled) {
+    if runs().any(|run| run.ending == crate::results::Ending::Settled) {
         return None;
     }
     let how = runs().next().map_or("was not launched".to_owned(), |run| format!("{:?}", run.ending));
@@ -190,7 +190,7 @@ impl Surroundings for Around<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brisk_report::results::Ending;
+    use crate::results::Ending;
 
     fn app(ending: Ending) -> SuiteApp {
         samples::app(vec![samples::set("idle", vec![samples::run(ending, None)])])

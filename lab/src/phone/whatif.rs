@@ -182,7 +182,11 @@ mod tests {
         // dd fails to sync a pipe, which has no storage; with the library the sync succeeds.
         let synced = |preload: bool| {
             let mut command = Command::new("sh");
-            command.args(["-c", "echo x | (dd of=/dev/stdout conv=fsync status=none | cat >/dev/null; exit 0); echo x | dd conv=fsync status=none of=/proc/self/fd/1 2>&1 | cat"]);
+            command.args([
+                "-c",
+                "echo x | (dd of=/dev/stdout conv=fsync status=none | cat >/dev/null; exit 0); echo x \
+                                 | dd conv=fsync status=none of=/proc/self/fd/1 2>&1 | cat",
+            ]);
             if preload {
                 command.env("LD_PRELOAD", &library);
             }

@@ -7,7 +7,6 @@
 //! The time of a change is the compositor's time of the frame that contains it. During continuous drawing, one frame in
 //! 40 ms is requested, because each costs the compositor a copy of the screen.
 
-mod active;
 mod frames;
 mod keymap;
 mod link;
@@ -29,7 +28,6 @@ use wayland_protocols_wlr::virtual_pointer::v1::client::{
 };
 use xkeysym::Keysym;
 
-pub use self::active::ActiveToplevel;
 use self::frames::Frames;
 use self::keymap::{Key, Keymap, mask};
 use self::link::Link;

@@ -11,7 +11,6 @@
 //! This module takes no grabs. An app's grab of keyboard or pointer does not block it; a grab of the whole server does,
 //! and calls then fail after 5 s with an error that names it.
 
-mod active;
 mod keyboard;
 mod link;
 mod pixels;
@@ -30,7 +29,6 @@ use x11rb::protocol::xproto::{
 use x11rb::protocol::xtest::{self, ConnectionExt as _};
 use xkeysym::Keysym;
 
-pub use self::active::ActiveWindow;
 use self::keyboard::{Key, Keyboard};
 use self::link::Link;
 use self::pixels::Pixels;

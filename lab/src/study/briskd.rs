@@ -29,8 +29,8 @@ pub(crate) fn find(chosen: Option<&Path>) -> anyhow::Result<PathBuf> {
     let in_path = std::env::split_paths(&path).map(|dir| dir.join("briskd"));
     let mut places = in_own_dir.into_iter().chain(in_path);
     let found = places.find(|place| place.is_file()).context(
-        "briskd is neither in the directory of this program nor in PATH: it is measured (build it: cargo build --release \
-         --workspace; or name it with --briskd)",
+        "briskd is neither in the directory of this program nor in PATH: it is measured (build it: cargo build \
+         --release --workspace; or name it with --briskd)",
     )?;
     check_program(&found)?;
     Ok(found)

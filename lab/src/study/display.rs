@@ -6,9 +6,9 @@ use std::ffi::OsString;
 
 pub(crate) use self::options::{DEFAULT_SIZE, Options, size};
 use crate::launch::Plan;
+use crate::results::ScreenFacts;
 use crate::screen::{Screen, VirtualX, Wayland, X11};
 use anyhow::{Context as _, bail};
-use brisk_report::results::ScreenFacts;
 
 /// The same for the emulated phone.
 const PHONE_SIZE: (u16, u16) = (1280, 720);

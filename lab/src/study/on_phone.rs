@@ -12,9 +12,9 @@ pub(crate) use self::choice::Choice;
 use crate::launch::series::Step;
 use crate::launch::{App, Surroundings};
 use crate::phone::{Catalogue, Home, MemorySpec, NewPhone, Phone, Phones};
+use crate::results::Header;
 use anyhow::{Context as _, bail};
 use brisk_command::session::{Session, lab_late};
-use brisk_report::results::Header;
 use brisk_sense::Sense;
 
 use crate::command::device::phone as lab_phone;

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::phone::Phone;
+use crate::results::Warning;
 use brisk_api::{Client, ClientError, SOCKET, Status};
 use brisk_core::causes::in_one_line;
 use brisk_daemon::config::{Config, Devices};
-use brisk_report::results::Warning;
 use brisk_sense::Sense;
 
 /// Name of the lock file in a run folder, and as the kernel shows it when the folder was removed.
@@ -102,8 +102,8 @@ fn conflict(sense: &Sense, pid: u32, run_dir: &Path, disk: &str) -> Option<Strin
     let manages = status.devices.iter().any(|device| device.name == disk) || listed();
     (manages && !status.dry_run).then(|| {
         format!(
-            "{who} manages {disk} too, which is the phone's device, so that its settings would be measured as well; end it (kill \
-             {pid}), or take {disk} out of 'devices' in {} and run brisk config reload",
+            "{who} manages {disk} too, which is the phone's device, so that its settings would be measured as well; \
+             end it (kill {pid}), or take {disk} out of 'devices' in {} and run brisk config reload",
             status.config_path
         )
     })

@@ -14,6 +14,7 @@ use crate::phone::{Companion, Phone};
 use crate::screen::Screen;
 use anyhow::{Context as _, bail};
 use brisk_api::{AppLaunches, Client, Launches};
+use brisk_core::device::Speeds;
 use brisk_core::units::format_bytes;
 use brisk_daemon::daemon::Options;
 
@@ -230,14 +231,9 @@ impl AtOne for Prefetching {
     }
 }
 
-/// The section of the engine: speeds where none were chosen, and no launch without.
-fn section(mut section: toml::Table, flash: brisk_engine::mars::Flash) -> toml::Table {
-    let speed = |value: f64| toml::Value::Float((value * 10.0).round() / 10.0);
-    let mut speeds = toml::Table::new();
-    speeds.insert("random_read_us".to_owned(), speed(flash.random_read_us));
-    speeds.insert("read_mib_per_s".to_owned(), speed(flash.read_mib_per_s));
-    section.entry("flash").or_insert(toml::Value::Table(speeds));
-    section.insert("prove_every".to_owned(), toml::Value::Integer(0));
+/// The section of the engine: speeds where none were chosen.
+fn section(mut section: toml::Table, flash: Speeds) -> toml::Table {
+    section.entry("flash").or_insert(toml::Value::try_from(flash).expect("numbers are TOML"));
     section
 }
 
@@ -247,7 +243,7 @@ fn configuration(section: &toml::Table, disk: &str) -> anyhow::Result<String> {
     table.insert(brisk_engine::prefetch::NAME.to_owned(), toml::Value::Table(section.clone()));
     let section = toml::to_string(&table).context("cannot write the configuration")?;
     Ok(format!(
-        "[daemon]\ndevices = [\"{disk}\"]\nrecord = {{ max_bytes = 0 }}\n\n[engines]\norder = [\"{}\"]\n\n{section}",
+        "[daemon]\ndevices = [\"{disk}\"]\nrecord = {{ max_bytes = 0 }}\n\n[engines]\norder = [\"{}\"]\ntrial = false\n\n{section}",
         brisk_engine::prefetch::NAME
     ))
 }
@@ -258,16 +254,19 @@ mod tests {
 
     #[test]
     fn the_daemon_understands_its_configuration() {
-        let flash = brisk_engine::mars::Flash { random_read_us: 99.51, read_mib_per_s: 63.0, ..Default::default() };
+        let flash = Speeds { random_read_us: 99.5, read_mib_per_s: 63.0, ..Speeds::of_kind("") };
         let chosen: toml::Table = "streams = 7\nmode = \"paper\"\n".parse().expect("TOML");
         let text = configuration(&section(chosen, flash), "loop7").expect("TOML");
         let config = brisk_daemon::config::Config::parse(&text).expect("valid");
-        assert_eq!(config.engines.order, [brisk_engine::prefetch::NAME]);
+        assert_eq!((config.engines.names(), config.engines.trial), (vec![brisk_engine::prefetch::NAME], false));
         let of = config.prefetch;
-        assert_eq!((of.streams, of.mode, of.prove_every), (7, brisk_engine::prefetch::Mode::Paper, 0));
-        assert_eq!((of.flash.random_read_us, of.flash.read_mib_per_s), (99.5, 63.0));
-        let own: toml::Table = "flash = { random_read_us = 5.0 }".parse().expect("TOML");
-        let config = brisk_daemon::config::Config::parse(&configuration(&section(own, flash), "loop7").expect("TOML"));
-        assert_eq!(config.expect("valid").prefetch.flash.random_read_us, 5.0);
+        assert_eq!((of.streams, of.mode), (7, brisk_engine::prefetch::Mode::Paper));
+        assert_eq!(of.flash, Some(flash));
+        let own = Speeds { random_read_us: 5.0, ..flash };
+        let chosen = format!("[flash]\n{}", toml::to_string(&own).expect("TOML"));
+        let chosen: toml::Table = chosen.parse().expect("TOML");
+        let config =
+            brisk_daemon::config::Config::parse(&configuration(&section(chosen, flash), "loop7").expect("TOML"));
+        assert_eq!(config.expect("valid").prefetch.flash, Some(own));
     }
 }

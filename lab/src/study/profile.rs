@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
+use crate::results::{Document, Warning};
 use crate::vm::device::{Device, DeviceSpec};
 use crate::vm::lab::Lab as Guests;
 use crate::vm::program::{self, Program, outcome_lines, progress_line};
@@ -20,7 +21,6 @@ use brisk_command::profile::{Args, keep, known, options};
 use brisk_command::session::Session;
 use brisk_profile::lab_client::Client;
 use brisk_profile::run::{self as profile, Measured, Options};
-use brisk_report::results::{Document, Warning};
 
 /// Series of the guest's kernel, unless another is asked for.
 const KERNEL: &str = "6.12";
@@ -82,7 +82,7 @@ fn on_host(args: &Args, preset: &str) -> anyhow::Result<ExitCode> {
         });
     }
     let report = keep(known, &options, measured)?;
-    args.outputs.write(&Document::Profile(Box::new(report)))?;
+    args.outputs.write(&Document::from(report))?;
     Ok(ExitCode::SUCCESS)
 }
 

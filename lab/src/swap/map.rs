@@ -123,10 +123,13 @@ mod tests {
                 at_us += after_us;
                 crate::swap::Event { at_us, action: actions[action], app, page: u64::from(slot), slot: Some(slot) }
             });
-            let trace = Trace { area_slots: 900, apps: ["a", "b", "c"].map(str::to_owned).to_vec(), events: events.collect() };
+            let trace = Trace { area_slots: 900, apps: ["a", "b", "c"].map(str::to_owned).to_vec(),
+                events: events.collect() };
             let map = map(&trace, columns, rows);
-            prop_assert!(map.cells.iter().all(|cell| cell.column < columns && cell.row < rows && cell.app_pages <= cell.pages));
-            let pages = |is_out| map.cells.iter().filter(|cell| cell.is_out == is_out).map(|cell| cell.pages).sum::<u64>();
+            prop_assert!(map.cells.iter().all(|cell| cell.column < columns && cell.row < rows));
+            prop_assert!(map.cells.iter().all(|cell| cell.app_pages <= cell.pages));
+            let of = |is_out| map.cells.iter().filter(move |cell| cell.is_out == is_out);
+            let pages = |is_out| of(is_out).map(|cell| cell.pages).sum::<u64>();
             let layout = layout(&trace, 1000);
             prop_assert_eq!((pages(true), pages(false)), (layout.out_pages, layout.in_pages));
             let sum = |of: fn(&AppPages) -> u64| map.apps.iter().map(of).sum::<u64>();

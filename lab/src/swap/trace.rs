@@ -220,11 +220,12 @@ mod tests {
             Trace::parse(&format!("{HEAD}0,front,a,,\n5,out,a,1,2\n90,in,a,1,2\n100,ready,a,,\n")).expect("a trace");
         assert_eq!((plain.area_slots, plain.events.len()), (100, 4));
         for text in [
-            "\u{feff}#brisk-swap-trace 1 area_slots=100\r\ntime_us,action,app,page,slot\r\n0,front,a,,\r\n5,out,a,1,2\r\n\
-             90,in,a,1,2\r\n100,ready,a,,\r\n",
+            "\u{feff}#brisk-swap-trace 1 area_slots=100\r\ntime_us,action,app,page,slot\r\n0,front,a,,\r\n\
+             5,out,a,1,2\r\n90,in,a,1,2\r\n100,ready,a,,\r\n",
             "# of a phone\n\n#brisk-swap-trace 1 area_slots=100\nApp; Slot; Page; Action; Time_us\na;;;front;0\n\
              a;2;1;OUT;5\n\n#x\na;2.0;1.0;in;90\na;;;ready;100\n",
-            "#brisk-swap-trace 1 area_slots=100\n\"time_us\", \"action\", \"app\", \"page\", \"slot\"\n0, \"front\", a\n\
+            "#brisk-swap-trace 1 area_slots=100\n\"time_us\", \"action\", \"app\", \"page\", \"slot\"\n0, \"front\", \
+             a\n\
              5, out, a, 1, 2\n90, in, a, 1, 2\n100, ready, \"a\"\n",
         ] {
             assert_eq!(Trace::parse(text).unwrap_or_else(|error| panic!("{text:?}: {error}")), plain);

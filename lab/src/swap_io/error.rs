@@ -15,8 +15,8 @@ pub enum Error {
     #[error("cannot examine the swap area {path}")]
     Area { path: PathBuf, source: std::io::Error },
     #[error(
-        "the swap file {0} is on a file system without a block device of its own, so its events cannot be told from others: \
-         use a swap file on ext4, xfs or f2fs, or a partition"
+        "the swap file {0} is on a file system without a block device of its own, so its events cannot be told from \
+         others: use a swap file on ext4, xfs or f2fs, or a partition"
     )]
     NoDevice(PathBuf),
     #[error(

@@ -8,9 +8,7 @@
 //! Properties, each with a test: an aim without a figure is not reached; settings that starve writes prove nothing; a
 //! peer's best row counts.
 
-use brisk_report::results::{
-    KernelAim, KernelAimed, KernelFigure, KernelMeasure, KernelRow, KernelScenario, KernelVerdict,
-};
+use crate::results::{KernelAim, KernelAimed, KernelFigure, KernelMeasure, KernelRow, KernelScenario, KernelVerdict};
 use serde::Deserialize;
 
 use crate::vm::schedulers;
@@ -149,8 +147,8 @@ fn throughput(measure: &KernelMeasure, side: &str) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use crate::results::{KernelDevice, KernelFidelity, KernelLoad, KernelSide};
     use brisk_core::stats::Summary;
-    use brisk_report::results::{KernelDevice, KernelFidelity, KernelLoad, KernelSide};
 
     use super::*;
 

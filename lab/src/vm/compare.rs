@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use brisk_report::results::{KernelDevice, KernelFidelity, KernelLoad, KernelRow, KernelScenario};
+use crate::results::{KernelDevice, KernelFidelity, KernelLoad, KernelRow, KernelScenario};
 
 use crate::vm::Watch;
 use crate::vm::case::{Case, Setup, cases};

@@ -160,7 +160,8 @@ mod tests {
     use super::*;
 
     const GOOD: &str = "SeaBIOS (version 1)\u{1b}[2J@ {\"case\":0}\r\n\
-        @ {\"job\":\"reader.0\",\"requests\":10,\"bytes\":40960,\"seconds\":1.0,\"latency_ns\":{\"mean\":100,\"p50\":90,\"p90\":120,\"p99\":200,\"p999\":210,\"max\":220},\"errors\":0}\r\n\
+        @ {\"job\":\"reader.0\",\"requests\":10,\"bytes\":40960,\"seconds\":1.0,\
+        \"latency_ns\":{\"mean\":100,\"p50\":90,\"p90\":120,\"p99\":200,\"p999\":210,\"max\":220},\"errors\":0}\r\n\
         @ {\"counters\":\"case\",\"device\":\"flash0\",\"reads\":10,\"lateness_mean_ns\":600}\r\n@ {\"case_end\":0}\r\n\
         @ {\"case\":1}\n@ {\"failed\":\"no scheduler\"}\n@ {\"case_end\":1}\n@ {\"end\":true}\n";
 

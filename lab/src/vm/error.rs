@@ -32,7 +32,8 @@ pub enum Error {
     #[error("the kernel {release} has no scheduler {scheduler}: {why}")]
     NoScheduler { scheduler: String, release: String, why: String },
     #[error(
-        "the virtual machine did not end within {limit_s} s and was ended; its console: {log}; a busy machine needs more --time-limit"
+        "the virtual machine did not end within {limit_s} s and was ended; its console: {log}; a busy machine needs \
+         more --time-limit"
     )]
     TimeLimit { limit_s: u64, log: PathBuf },
     #[error("the run is refused: {why}; its console: {log}")]

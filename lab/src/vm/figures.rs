@@ -1,7 +1,7 @@
 //! Figures of a scheduler from the results of jobs: sides of a case, summaries over seeds, slowdowns.
 
+use crate::results::{KernelMeasure, KernelSide};
 use brisk_core::stats::{Summary, paired_ratio};
-use brisk_report::results::{KernelMeasure, KernelSide};
 
 use crate::vm::case::{Case, Setup};
 use crate::vm::console::{CaseOutput, JobLine};

@@ -18,8 +18,8 @@ mod text;
 
 use std::path::PathBuf;
 
+use crate::results::{HuntBound, HuntFound, HuntLoad, HuntRatio, HuntRow, KernelFidelity};
 use brisk_core::stats::Summary;
-use brisk_report::results::{HuntBound, HuntFound, HuntLoad, HuntRatio, HuntRow, KernelFidelity};
 
 use self::load::{DIMENSIONS, Levels};
 use self::score::{Bound, BySchedulers, Figures, NONE, over_seeds};
@@ -385,8 +385,10 @@ fn file(
 ) -> String {
     let scheduler = &options.scheduler;
     let head = format!(
-        "# Found by `brisk kernel hunt --scheduler {scheduler} --seed {}` on Linux {series}, and shrunk: {}, {:.2} against\n\
-         # {against} (median of {} seeds; at most {} would hold). The aims are regression bounds: the ratios at that time and {:.0} %\n\
+        "# Found by `brisk kernel hunt --scheduler {scheduler} --seed {}` on Linux {series}, and shrunk: {}, {:.2} \
+         against\n\
+         # {against} (median of {} seeds; at most {} would hold). The aims are regression bounds: the ratios at that \
+         time and {:.0} %\n\
          # more. Lower them when the scheduler gets better.\n",
         options.seed,
         bound.words(),
@@ -419,7 +421,8 @@ fn file(
     };
     let aims = aims.into_iter().map(|(side, figure, against, ratio)| {
         format!(
-            "\n[[aim]]\nwords = \"hunted: {}\"\nside = \"{side}\"\nfigure = \"{figure}\"\nagainst = \"{against}\"\nat_most = {}\n",
+            "\n[[aim]]\nwords = \"hunted: {}\"\nside = \"{side}\"\nfigure = \"{figure}\"\nagainst = \
+             \"{against}\"\nat_most = {}\n",
             bound.words(),
             (ratio * MARGIN * 100.0).round() / 100.0,
         )
@@ -500,11 +503,11 @@ mod tests {
                 Bound::Domination => assert_eq!(bounds, [3.15, 1.26]),
                 _ => assert_eq!(bounds, [3.15]),
             }
-            let without = brisk_report::results::KernelScenario {
+            let without = crate::results::KernelScenario {
                 name: "found".to_owned(),
                 title: String::new(),
                 question: String::new(),
-                device: brisk_report::results::KernelDevice {
+                device: crate::results::KernelDevice {
                     preset: String::new(),
                     changed: Default::default(),
                     size_bytes: 1,
@@ -515,7 +518,7 @@ mod tests {
                 seeds: vec![1],
                 scale: 1.0,
                 write_min_percent: 90.0,
-                loads: vec![brisk_report::results::KernelLoad { name: LOAD.to_owned(), words: String::new() }],
+                loads: vec![crate::results::KernelLoad { name: LOAD.to_owned(), words: String::new() }],
                 rows: Vec::new(),
                 refused: Vec::new(),
                 fidelity: fidelity(&crate::vm::lab::Seen::default()),

@@ -581,7 +581,8 @@ mod tests {
             let text = format!(
                 "title = \"t\"\nquestion = \"q?\"\nmemory = \"{memory}\"\n\
                  device = {{ preset = \"ufs-3.1\", size = \"64MiB\" }}\n\
-                 [[load]]\nname = \"l\"\nseconds = 1\n[[load.job]]\nname = \"j\"\nside = \"read\"\nprobe = \"op=read\"\n"
+                 [[load]]\nname = \"l\"\nseconds = 1\n[[load.job]]\nname = \"j\"\nside = \"read\"\nprobe = \
+                 \"op=read\"\n"
             );
             Scenario::parse("t", &text, Path::new("/nowhere")).expect("valid")
         };

@@ -35,6 +35,18 @@ fn it_runs_without_brisk_and_has_its_own_version() {
 }
 
 #[test]
+fn results_of_all_kinds_are_shown_and_described() {
+    let schema = String::from_utf8(brisk_lab(&["report", "--schema"]).stdout).expect("UTF-8");
+    assert!(schema.contains("\"const\": \"prove\"") && schema.contains("\"const\": \"bench\""), "{schema}");
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("poem.json");
+    std::fs::write(&file, "{\"kind\": \"poem\", \"schema_version\": 1}").expect("written");
+    let unknown = brisk_lab(&["report", &file.display().to_string()]);
+    let said = stderr(&unknown);
+    assert!(said.contains("of kind \"poem\"") && said.contains("slowdown") && said.contains("kernel_hunt"), "{said}");
+}
+
+#[test]
 fn what_is_not_the_laboratorys_is_refused() {
     for (arguments, words) in [
         (&["bench"][..], "unrecognized subcommand 'bench'"),
@@ -89,7 +101,7 @@ fn it_has_the_man_pages_of_what_it_runs_and_no_others() {
     let paths = || std::fs::read_dir(dir.path()).expect("listed").map(|entry| entry.expect("an entry").path());
     let names: Vec<String> =
         paths().map(|path| path.file_name().expect("a name").to_string_lossy().into_owned()).collect();
-    for own in ["brisk-lab.1", "brisk-launch.1", "brisk-swap-record.1", "brisk-study-memory.1", "brisk-front-watch.1"] {
+    for own in ["brisk-lab.1", "brisk-launch.1", "brisk-swap-record.1", "brisk-study-memory.1"] {
         assert!(names.contains(&own.to_owned()), "{own}: {names:?}");
     }
     for other in ["brisk.1", "brisk-swap.1", "brisk-study.1", "brisk-man.1", "brisk-profile.1"] {

@@ -4,6 +4,7 @@ mod app;
 mod calibration;
 mod called;
 mod crash;
+mod documents;
 mod guest;
 mod heap_study;
 mod json;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use brisk_bench::study::Common;
 use brisk_bench::study::jobs::{Options, Turns, run};
 use brisk_bench::{Control, Error, Result, Sense};
-use brisk_report::results::{Direction, Pattern};
+use brisk_lab::results::{Direction, Pattern};
 
 #[test]
 fn each_invalid_input_is_refused_with_a_reason_and_code_2_before_anything_is_made() {

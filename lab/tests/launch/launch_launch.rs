@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use brisk_lab::launch::over::Limits;
 use brisk_lab::launch::{App, Error, Launched, Launcher, Settings, Start, Surroundings, scope, script};
+use brisk_lab::results::{Cause, Ending, SplitMethod, Stage};
 use brisk_lab::screen::{VirtualX, X11};
-use brisk_report::results::{Cause, Ending, SplitMethod, Stage};
 use brisk_requires::{Capability, available, requires, skip};
 use brisk_sense::Sense;
 

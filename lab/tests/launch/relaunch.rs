@@ -7,8 +7,8 @@ use std::ffi::OsString;
 use std::sync::atomic::AtomicBool;
 
 use brisk_lab::launch::{App, Launcher, Relaunched, Settings};
+use brisk_lab::results::{AppState, Cause, Ending, SplitMethod};
 use brisk_lab::screen::{Input, VirtualX, X11};
-use brisk_report::results::{AppState, Cause, Ending, SplitMethod};
 use brisk_requires::{Capability, available};
 use brisk_sense::Sense;
 use swapped::SwappedOut;

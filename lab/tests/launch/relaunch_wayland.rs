@@ -7,8 +7,8 @@ use crate::swapped;
 use std::sync::atomic::AtomicBool;
 
 use brisk_lab::launch::{App, Launcher, Settings};
+use brisk_lab::results::{AppState, Ending};
 use brisk_lab::screen::{Input, VirtualSway, Wayland};
-use brisk_report::results::{AppState, Ending};
 use brisk_requires::{Capability, available};
 use brisk_sense::Sense;
 use swapped::SwappedOut;

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use brisk_lab::launch::{App, Launcher, Settings, Start};
 use brisk_lab::phone::{NewPhone, Phone, Phones, SqliteSpec, Variant, WriterSpec};
-use brisk_report::results::{Cause, SplitMethod, Stage};
+use brisk_lab::results::{Cause, SplitMethod, Stage};
 use brisk_requires::{Capability, requires, skip};
 use lab_guard::{Guard, eventually, run};
 use phone_bench::{Bench, flushes, run_in};

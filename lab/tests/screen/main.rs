@@ -2,7 +2,6 @@
 
 #[path = "../shared/common/mod.rs"]
 mod common;
-mod front_watch;
 #[path = "../shared/painter/mod.rs"]
 mod painter;
 mod watch;

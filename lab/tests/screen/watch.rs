@@ -176,7 +176,10 @@ fn windows_and_inputs_pass_through() {
     let window = painter.window(rect(0, 0, 64, 64), false);
     let begin = Instant::now();
     let mut seen = Vec::new();
-    let is_it = |seen: &Seen| matches!(seen, Seen::Window(Change { kind: Kind::WindowShown(info), .. }) if info.id == u64::from(window));
+    let is_it = |seen: &Seen| {
+        matches!(seen, Seen::Window(Change { kind: Kind::WindowShown(info),
+        .. }) if info.id == u64::from(window))
+    };
     while !seen.iter().any(is_it) {
         assert!(begin.elapsed() < LONG, "{seen:?}");
         seen.extend(watcher.watch(Duration::from_millis(100)).unwrap());

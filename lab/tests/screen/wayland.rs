@@ -10,8 +10,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use brisk_lab::screen::{
-    ActiveToplevel, Error, Input, Kind, Rect, Screen as _, Seen, VirtualSway, Watcher, Wayland, WindowInfo,
-    monotonic_ns,
+    Error, Input, Kind, Rect, Screen as _, Seen, VirtualSway, Watcher, Wayland, WindowInfo, monotonic_ns,
 };
 use brisk_requires::{Capability::Program, available};
 use rustix::process::{Pid, Signal};
@@ -320,60 +319,4 @@ fn a_compositor_that_goes_away_ends_a_wait_at_once() {
 fn a_display_that_is_not_there_is_named() {
     let error = Wayland::connect(Some("/nowhere/wayland-1")).err().unwrap().to_string();
     assert!(error.contains("no display server answers at /nowhere/wayland-1"), "{error}");
-}
-
-/// Follows the activated window until its app id is `expected`.
-fn active_is(active: &mut ActiveToplevel, expected: Option<&str>) -> Option<WindowInfo> {
-    let begin = Instant::now();
-    loop {
-        let window = active.get().unwrap();
-        if window.as_ref().map(|window| window.app_id.as_str()) == expected {
-            return window;
-        }
-        assert!(begin.elapsed() < LONG, "{window:?} is active, not {expected:?}");
-        active.wait(Duration::from_secs(1)).unwrap();
-    }
-}
-
-#[test]
-fn the_activated_window_is_followed_by_its_app_id() {
-    let Some((server, mut screen)) = set_up() else { return };
-    let mut active = ActiveToplevel::connect(server.socket().to_str()).unwrap();
-    assert_eq!(active.get().unwrap(), None);
-    let mut first = App::connect(server.socket());
-    first.open("org.example.First", "one", 0x10_2030);
-    let of_first = active_is(&mut active, Some("org.example.First")).unwrap();
-    assert_eq!((of_first.title.as_str(), of_first.pid), ("one", None));
-    let mut second = App::connect(server.socket());
-    second.open("org.example.Second", "two", 0x30_2010);
-    active_is(&mut active, Some("org.example.Second"));
-    // One that connects later finds it.
-    active_is(&mut ActiveToplevel::connect(server.socket().to_str()).unwrap(), Some("org.example.Second"));
-    let windows = screen.windows().unwrap();
-    let by_id = |app_id: &str| windows.iter().find(|window| window.app_id == app_id).unwrap().id;
-    screen.activate(by_id("org.example.First")).unwrap();
-    assert_eq!(active_is(&mut active, Some("org.example.First")).unwrap().id, of_first.id);
-    // What is drawn or called otherwise is no change, another window of the app is one.
-    first.rename("another title");
-    screen.picture(rect(0, 0, 8, 8)).unwrap();
-    assert!(!active.wait(Duration::from_millis(100)).unwrap(), "a title woke it");
-    let mut third = App::connect(server.socket());
-    third.open("org.example.First", "three", 0x30_2030);
-    assert!(active.wait(LONG).unwrap());
-    assert_ne!(active_is(&mut active, Some("org.example.First")).unwrap().id, of_first.id);
-    // The last one that closes leaves none.
-    for app in [&mut first, &mut second, &mut third] {
-        app.close();
-    }
-    active_is(&mut active, None);
-    rustix::process::kill_process(Pid::from_raw(server.pid().cast_signed()).unwrap(), Signal::KILL).unwrap();
-    let begin = Instant::now();
-    let error = loop {
-        assert!(begin.elapsed() < LONG, "the end of the compositor is not noticed");
-        match active.wait(LONG) {
-            Ok(_) => drop(active.get()),
-            Err(error) => break error,
-        }
-    };
-    assert!(matches!(error, Error::Lost { .. }), "{error}");
 }

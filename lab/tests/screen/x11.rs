@@ -8,9 +8,7 @@ use crate::painter;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use brisk_lab::screen::{
-    ActiveWindow, Change, Error, Input, Kind, Screen as _, VirtualX, WindowInfo, X11, monotonic_ns,
-};
+use brisk_lab::screen::{Change, Error, Input, Kind, Screen as _, VirtualX, WindowInfo, X11, monotonic_ns};
 use brisk_requires::{Capability::Program, available, requires};
 use x11rb::connection::Connection as _;
 use x11rb::protocol::Event;
@@ -394,46 +392,6 @@ fn set_up_as_phone() -> Option<(VirtualX, X11, Painter)> {
     let server = VirtualX::start_as_phone(SIZE, 24).unwrap();
     let (screen, painter) = (X11::connect(Some(server.display())).unwrap(), Painter::connect(server.display()));
     Some((server, screen, painter))
-}
-
-#[test]
-fn the_active_window_is_followed_with_its_process() {
-    let Some((server, mut screen, painter)) = set_up_as_phone() else { return };
-    let mut active = ActiveWindow::connect(Some(server.display())).unwrap();
-    let mut until = |id: Option<u64>| {
-        let begin = Instant::now();
-        loop {
-            let window = active.get().unwrap();
-            if window.as_ref().map(|window| window.id) == id {
-                return window;
-            }
-            assert!(begin.elapsed() < LONG, "{window:?} is active");
-            active.wait(Duration::from_secs(1)).unwrap();
-        }
-    };
-    let app = || {
-        let window = painter.unmapped(rect(0, 0, 200, 200), false);
-        painter.map(window);
-        window
-    };
-    let first = app();
-    // The process comes from the server, as these windows do not name theirs.
-    assert_eq!(until(Some(first.into())).unwrap().pid, Some(std::process::id()));
-    let second = app();
-    until(Some(second.into()));
-    screen.windows().unwrap();
-    screen.activate(first.into()).unwrap();
-    until(Some(first.into()));
-    // Without news a wait ends by its time; the window manager may tell the same twice before.
-    let begin = Instant::now();
-    while active.wait(Duration::from_millis(1)).unwrap() {
-        assert!(begin.elapsed() < LONG, "there is no end of news");
-    }
-    drop((painter, screen, server));
-    let begin = Instant::now();
-    while active.wait(Duration::from_secs(1)).is_ok() {
-        assert!(begin.elapsed() < LONG, "the server has ended");
-    }
 }
 
 #[test]

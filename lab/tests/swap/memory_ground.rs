@@ -14,8 +14,8 @@ use brisk_lab::launch::{Launcher, Settings};
 use brisk_lab::memory::day::{OnGround, Plan, PlannedVisit, replay};
 use brisk_lab::memory::{Brisk, Engine, Ground, Policy, Programs};
 use brisk_lab::phone::{App, MemorySpec, NewPhone, Phone, Phones, SwapKind, WindowMark, make_image};
+use brisk_lab::results::{AppState, AppVisit, DayState, DaySwitch, EndedApp, EndedBy, Ending};
 use brisk_lab::screen::{VirtualX, X11};
-use brisk_report::results::{AppState, AppVisit, DayState, DaySwitch, EndedApp, EndedBy, Ending};
 use brisk_requires::{Capability, available};
 use brisk_sense::Sense;
 use phone_bench::{Bench, copy_with_libraries};
@@ -109,7 +109,7 @@ fn engine(phone: &Phone) -> Engine {
         "--memory-group".as_ref(),
         group.dir(),
     ];
-    let text = "[daemon]\ndevices = []\n[engines]\norder = [\"iram\"]\n";
+    let text = "[daemon]\ndevices = []\n[engines]\norder = [\"iram\"]\ntrial = false\n";
     Engine {
         command: std::iter::once(program.as_path()).chain(arguments).map(|word| word.as_os_str().to_owned()).collect(),
         files: vec![(Brisk::Iram, config, text.to_owned())],

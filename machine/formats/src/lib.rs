@@ -30,6 +30,7 @@ pub mod proc_connector;
 mod process;
 mod psi;
 mod schedulers;
+mod seat;
 mod smaps_rollup;
 mod sound;
 mod status;
@@ -67,6 +68,7 @@ pub use process::{
 };
 pub use psi::{Pressure, Resource, Stall, parse_pressure};
 pub use schedulers::{Schedulers, parse_schedulers};
+pub use seat::parse_active_user;
 pub use smaps_rollup::{SmapsRollup, parse_smaps_rollup};
 pub use sound::parse_pcm_owner;
 pub use status::{

@@ -9,6 +9,7 @@ use brisk_core::event::Event;
 use brisk_core::outcome::Outcomes;
 use brisk_core::snapshot::Snapshot;
 use brisk_core::state::{ActionState, SettingState};
+use brisk_core::trial::LeftOut;
 use serde::{Deserialize, Serialize};
 
 use crate::frame::{self, Kind};
@@ -55,12 +56,15 @@ pub struct Configuration {
     pub files: BTreeMap<String, String>,
 }
 
-/// Devices and apps. It holds until the next one.
+/// Devices and apps, and which requests are not applied. It holds until the next one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Scene {
     pub devices: Vec<Device>,
     pub apps: Vec<App>,
+    /// What the trials of engines leave out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
 }
 
 /// The decision on the snapshot before, and its outcome. It holds until the next one: a decision that changes nothing

@@ -2,11 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use brisk_formats::{Inhibitor, fields, parse_frozen, parse_inhibitor, parse_oom_kills, parse_pcm_owner};
+use brisk_formats::{
+    Inhibitor, fields, parse_active_user, parse_frozen, parse_inhibitor, parse_oom_kills, parse_pcm_owner,
+};
 
 use crate::error::{Absent as _, Result};
 use crate::machine::Sense;
 
+/// Where logind keeps its seats.
+const SEATS: &str = "/run/systemd/seats";
 /// Where logind and elogind keep inhibitor locks.
 const INHIBITORS: &str = "/run/systemd/inhibit";
 /// Locks and streams that are read at most.
@@ -133,6 +137,20 @@ impl Sense {
         let paths = names.map(|name| Path::new(INHIBITORS).join(name));
         let locks = paths.filter(|path| self.path(path).is_file());
         Ok(Some(locks.filter_map(|path| self.parse(path, parse_inhibitor).ok()).collect()))
+    }
+
+    /// The users whose sessions are active on the seats of logind; none where there is no logind.
+    ///
+    /// # Errors
+    /// When the directory of seats is not readable.
+    pub fn users_of_active_sessions(&self) -> Result<Vec<u32>> {
+        if !self.path(SEATS).is_dir() {
+            return Ok(Vec::new());
+        }
+        let names = self.names_in(SEATS)?.into_iter().take(READ_MAX);
+        let paths = names.map(|name| Path::new(SEATS).join(name));
+        let users = paths.filter_map(|path| self.parse(path, |bytes| Ok(parse_active_user(bytes))).ok().flatten());
+        Ok(users.collect())
     }
 
     /// How readily the out-of-memory killer takes process `pid`, from /proc/PID/oom_score_adj: -1000 never, 1000 first;

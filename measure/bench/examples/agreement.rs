@@ -20,9 +20,9 @@ use std::time::Duration;
 use brisk_bench::address::Region;
 use brisk_bench::engine::{Engine, EngineKind};
 use brisk_bench::load::{End, Load};
+use brisk_bench::results::{Direction, Pattern};
 use brisk_core::stats::paired_ratio;
 use brisk_core::units::three_digits;
-use brisk_report::results::{Direction, Pattern};
 
 /// Pattern, direction, bytes of a request, depth, and whether fio runs with its fast options.
 type Case = (Pattern, Direction, u64, u32, bool);

@@ -11,8 +11,8 @@
 //!
 //! Properties: one pass visits each block exactly once; equal seeds give equal addresses; every address lies inside.
 
+use crate::results::Pattern;
 use brisk_core::random::{GOLDEN, mix};
-use brisk_report::results::Pattern;
 use serde::{Deserialize, Serialize};
 
 /// A contiguous part of the work file or device.

@@ -11,8 +11,8 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::load::{ALIGNMENT_BYTES, End, Load};
 use crate::place::Place;
+use crate::results::{CacheCheck, CacheVerdict, Direction, Pattern, Warning};
 use crate::work_file::{Access, WorkFile};
-use brisk_report::results::{CacheCheck, CacheVerdict, Direction, Pattern, Warning};
 
 /// Most bytes that the check reads.
 const CHECK_BYTES: u64 = 32 << 20;

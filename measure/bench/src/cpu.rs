@@ -6,7 +6,7 @@ use brisk_core::snapshot::CpuTotals;
 use brisk_core::units::three_digits;
 use brisk_sense::{Resource, Sense};
 
-use brisk_report::results::Warning;
+use crate::results::Warning;
 
 /// CPU pressure (share of the run in which a task waited for a CPU, in percent) above which results carry a warning.
 /// Response times of a fast device grow by about the time that the measuring thread waits.

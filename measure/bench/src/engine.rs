@@ -19,7 +19,7 @@ use crate::cpu::process_cpu_ns;
 use crate::error::{Error, Result};
 use crate::latency::Times;
 use crate::load::Load;
-use brisk_report::results::Warning;
+use crate::results::Warning;
 
 /// How requests are submitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use brisk_sense::Sense;
 use crate::cpu::PressureMeter;
 use crate::error::Result;
 use crate::place::Place;
-use brisk_report::results::{BlockDevice, Environment, Header, SCHEMA_VERSION, Warning};
+use crate::results::{BlockDevice, Environment, Header, SCHEMA_VERSION, Warning};
 
 /// Mount options by which a file system compresses.
 const COMPRESSING_OPTIONS: [&str; 2] = ["compress", "compress-force"];
@@ -83,7 +83,7 @@ pub fn environment(sense: &Sense, place: &Place) -> Result<Environment> {
     };
     Ok(Environment {
         brisk_version: env!("CARGO_PKG_VERSION").to_owned(),
-        commit: brisk_report::results::commit(),
+        commit: crate::results::commit(),
         kernel: sense.kernel_release()?,
         architecture: std::env::consts::ARCH.to_owned(),
         cpus: sense.cpus_online()?,
@@ -138,8 +138,8 @@ fn compression_warning(environment: &Environment) -> Option<Warning> {
     by_option.or(by_type).map(|what| Warning {
         code: "compressing_file_system".to_owned(),
         text: format!(
-            "The file system compresses ({what}). The data written here cannot be compressed, so compressible files may \
-             do better than these figures."
+            "The file system compresses ({what}). The data written here cannot be compressed, so compressible files \
+             may do better than these figures."
         ),
     })
 }

@@ -15,7 +15,8 @@ pub enum Error {
     #[error("{0} is not a directory: give the directory that holds it, or a block device with --destroy-data")]
     NotADirectory(PathBuf),
     #[error(
-        "{path} is on {file_system}, which shows the kernel's state and is no storage: give a directory on the storage to measure"
+        "{path} is on {file_system}, which shows the kernel's state and is no storage: give a directory on the storage \
+         to measure"
     )]
     NoStorage { path: PathBuf, file_system: String },
     /// A block device without a size: a drive without medium, or a loop device without file.
@@ -31,7 +32,8 @@ pub enum Error {
     ReadOnly(PathBuf),
     #[error("no permission to write to {0}: run as its owner or as root")]
     Permission(PathBuf),
-    #[error("not enough space on {path}: {needed} needed with a reserve of {reserve}, {free} free; use a smaller --size",
+    #[error("not enough space on {path}: {needed} needed with a reserve of {reserve}, {free} free; use a smaller \
+             --size",
         needed = format_bytes(*needed_bytes), reserve = format_bytes(*reserve_bytes), free = format_bytes(*free_bytes))]
     NoSpace { path: PathBuf, needed_bytes: u64, reserve_bytes: u64, free_bytes: u64 },
     #[error("the file system under {path} ran full or over quota while preparing {size}: use a smaller --size",

@@ -23,9 +23,9 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use crate::results::{Direction, Warning};
 use brisk_core::snapshot::DiskTotals;
 use brisk_core::units::{format_bytes, three_digits};
-use brisk_report::results::{Direction, Warning};
 use brisk_sense::Sense;
 
 use crate::place::{Place, PlaceKind};
@@ -245,9 +245,9 @@ fn warning(disk: &str, phases: &BTreeMap<String, Phase>) -> Option<Warning> {
     Some(Warning {
         code: "foreign_io".to_owned(),
         text: format!(
-            "During {disturbed} of {} loads, more than {FOREIGN_LIMIT_PERCENT:.0} % of the requests or bytes of {disk} were not \
-             brisk's (most: {} % during {worst}; in all {} read and {} written by others). End the other programs, and measure \
-             again.",
+            "During {disturbed} of {} loads, more than {FOREIGN_LIMIT_PERCENT:.0} % of the requests or bytes of {disk} \
+             were not brisk's (most: {} % during {worst}; in all {} read and {} written by others). End the other \
+             programs, and measure again.",
             phases.len(),
             three_digits(share),
             format_bytes(reads.bytes),

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use hdrhistogram::Histogram;
 
-use brisk_report::results::Latency;
+use crate::results::Latency;
 
 /// Significant digits of the histograms: each time is exact to 0.1 %.
 const DIGITS: u8 = 3;
@@ -115,7 +115,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn percentiles_ascend_and_are_exact_to_a_thousandth(values in prop::collection::vec(1u64..10_000_000_000, 1..200)) {
+        fn percentiles_ascend_and_are_exact_to_a_thousandth(values in prop::collection::vec(1u64..10_000_000_000,
+            1..200)) {
             let mut times = Times::default();
             values.iter().for_each(|v| times.add_ns(*v));
             let report = times.report().expect("values");

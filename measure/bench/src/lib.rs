@@ -2,7 +2,7 @@
 //!
 //! A measurement finds a [`place`] under a path and prepares a [`work_file`] on it; an [`engine`] runs a [`load`]
 //! there; response times are collected in histograms ([`latency`]) and summarised over repetitions in
-//! `brisk_report::results`.
+//! `crate::results`.
 
 pub mod address;
 pub mod buffer;
@@ -20,6 +20,7 @@ pub mod load;
 mod machine_tree;
 pub mod place;
 pub mod repeats;
+pub mod results;
 pub mod storebench;
 pub mod stream_process;
 pub mod streams;

@@ -9,7 +9,7 @@ use brisk_core::random::{Random, mix};
 
 use crate::address::{Addresses, Region};
 use crate::error::{Error, Result};
-use brisk_report::results::{Direction, Pattern};
+use crate::results::{Direction, Pattern};
 
 /// Unit of every address and length: the largest sector in use, and the page of the file systems of phones.
 pub const ALIGNMENT_BYTES: u64 = 4096;

@@ -225,7 +225,7 @@ fn with_cause(error: &Error) -> String {
 mod tests {
     use super::*;
     use crate::address::Region;
-    use brisk_report::results::{Direction, Pattern};
+    use crate::results::{Direction, Pattern};
     use proptest::prelude::*;
     use std::io::Cursor;
 

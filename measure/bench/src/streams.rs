@@ -12,8 +12,8 @@ use crate::engine::{Caller, STACK_BYTES, run_together};
 use crate::error::{Error, Result};
 use crate::latency::Clock;
 use crate::load::Load;
+use crate::results::{Direction, Pattern};
 use brisk_core::random::mix;
-use brisk_report::results::{Direction, Pattern};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

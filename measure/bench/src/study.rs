@@ -22,9 +22,9 @@ use crate::error::{Error, Result};
 use crate::foreign::{Flow, ForeignMeter, Own};
 use crate::load::check_block;
 use crate::place::Place;
+use crate::results::{Direction, Header, Pattern};
 use crate::streams::{AfterQuota, Stream, StreamTime, run as run_streams, run_in_turn};
 use crate::work_file::{Size, WorkFile, check_size};
-use brisk_report::results::{Direction, Header, Pattern};
 
 /// Parameters of all studies.
 #[derive(Debug, Clone)]

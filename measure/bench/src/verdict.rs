@@ -5,7 +5,7 @@
 
 use brisk_core::units::{format_bandwidth, format_bytes, format_duration_ns, grouped, three_digits};
 
-use brisk_report::results::{BenchReport, CacheVerdict, Direction, JobResult, Pattern};
+use crate::results::{BenchReport, CacheVerdict, Direction, JobResult, Pattern};
 
 /// Bytes that a medium-sized app reads from storage at a cold start (a text editor with its toolkit: 35 MB).
 pub const LAUNCH_READ_BYTES: f64 = 35e6;
@@ -78,8 +78,8 @@ fn tail(random: &JobResult) -> Option<String> {
     let ratio = random.latency.p99_us / random.latency.p50_us;
     (ratio >= LONG_TAIL).then(|| {
         format!(
-            "One random read in a hundred takes {} or longer, {} times the median: pauses are noticeable even where the \
-             mean is good.",
+            "One random read in a hundred takes {} or longer, {} times the median: pauses are noticeable even where \
+             the mean is good.",
             duration_us(random.latency.p99_us),
             three_digits(ratio)
         )
@@ -111,8 +111,8 @@ fn asymmetry((read, write): (&JobResult, &JobResult)) -> Option<String> {
     let ratio = write.latency.p50_us / read.latency.p50_us;
     (ratio >= 1.5).then(|| {
         format!(
-            "A random write takes {} times as long as a random read (medians): reads that wait behind writes are the ones that \
-             people feel (see brisk study slowdown).",
+            "A random write takes {} times as long as a random read (medians): reads that wait behind writes are the \
+             ones that people feel (see brisk study slowdown).",
             three_digits(ratio)
         )
     })
@@ -141,7 +141,8 @@ fn cpu_bound(deep: &JobResult) -> Option<String> {
     let percent = deep.cpu_us_per_request * deep.requests_per_s.median / 1e6 * 100.0;
     (percent >= CPU_BOUND_PERCENT).then(|| {
         format!(
-            "Issuing random reads {} deep took {percent:.0} % of a CPU: the CPU, not the storage, may be the limit there.",
+            "Issuing random reads {} deep took {percent:.0} % of a CPU: the CPU, not the storage, may be the limit \
+             there.",
             deep.depth_requests
         )
     })

@@ -19,7 +19,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::load::{ALIGNMENT_BYTES, End, Load};
 use crate::place::{Place, PlaceKind, refused};
-use brisk_report::results::{Direction, Pattern};
+use crate::results::{Direction, Pattern};
 
 /// Free space that is kept: this share of the file system ...
 const RESERVE_SHARE: u64 = 50;

@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use brisk_bench::buffer::Memory;
+use brisk_bench::results::Header;
 use brisk_bench::storebench::{self, Budget, Options};
 use brisk_bench::study::{Common, slowdown};
 use brisk_bench::{Control, Sense};
-use brisk_report::results::Header;
 use brisk_requires::{Capability, available};
 
 /// A mounted loop device of 96 MiB.

@@ -3,10 +3,10 @@
 //! Where all settings were measured for a workload, every way to choose one can be held against the best there was. The
 //! workloads are others than those of the profile, or each of its own in turn with a profile that lacks it.
 
+use crate::results::{ProfileJudged, ProfilePick, ProfileSetting};
 use brisk_core::stats::bootstrapped;
 use brisk_engine::smartstorage::model::{Ratio, Workload, blend};
 use brisk_engine::smartstorage::{Config, Model, Setting, paper};
-use brisk_report::results::{ProfileJudged, ProfilePick, ProfileSetting};
 
 /// A choice that costs this share more than the best counts as good as the best.
 const TIE_SHARE: f64 = 0.02;

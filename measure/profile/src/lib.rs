@@ -19,6 +19,7 @@ pub mod meter;
 pub mod open_loop;
 pub mod recording;
 pub mod report;
+pub mod results;
 pub mod run;
 pub mod store;
 pub mod workload;

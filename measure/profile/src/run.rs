@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::lab_client::{Client, Device};
+use crate::results::Header;
 use brisk_act::{BlockQueue, Journal, Paths};
 use brisk_bench::control::Control;
 use brisk_bench::engine::Engine;
@@ -26,7 +27,6 @@ use brisk_bench::{Sense, cache};
 use brisk_core::random::Random;
 use brisk_engine::smartstorage::model::MODEL_VERSION;
 use brisk_engine::smartstorage::{Model, Setting};
-use brisk_report::results::Header;
 use brisk_sense::{Identity, SampleChoice, Sampler};
 use serde::{Deserialize, Serialize};
 

@@ -7,9 +7,9 @@
 //!
 //! The held-out workloads are for judging a profile; none of them is in it.
 
+use crate::results::{Direction, Pattern};
 use brisk_core::random::Random;
 use brisk_engine::smartstorage::paper;
-use brisk_report::results::{Direction, Pattern};
 use serde::{Deserialize, Serialize};
 
 /// Operation of a stream.

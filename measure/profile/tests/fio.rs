@@ -10,8 +10,8 @@ use std::process::Command;
 use brisk_bench::address::Region;
 use brisk_bench::load::{Load, Requests};
 use brisk_profile::fio;
+use brisk_profile::results::{Direction, Pattern};
 use brisk_profile::workload::{Action, Ask, Workload};
-use brisk_report::results::{Direction, Pattern};
 use brisk_requires::{Capability, requires, skip};
 use serde_json::Value;
 

@@ -12,7 +12,8 @@ pub(crate) struct Requirement {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{word}' is not a capability; there are {}, and program:NAME", Capability::words().collect::<Vec<_>>().join(", "))]
+#[error("'{word}' is not a capability; there are {}, and program:NAME",
+    Capability::words().collect::<Vec<_>>().join(", "))]
 pub(crate) struct UnknownWord {
     word: String,
 }

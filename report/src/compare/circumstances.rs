@@ -16,7 +16,7 @@ struct Circumstance {
 
 /// The device in a few words, for headings and to tell documents of one kind apart.
 pub(super) fn device(document: &Document) -> String {
-    device_name(document.header(), &document.of().section())
+    device_name(document.header(), &document.section())
 }
 
 fn circumstances(document: &Document) -> Vec<Circumstance> {
@@ -37,9 +37,9 @@ fn circumstances(document: &Document) -> Vec<Circumstance> {
         ("brisk", environment.brisk_version.clone()),
         ("I/O engine", engine(document.header())),
     ];
-    let found = found.into_iter().chain(document.of().setting());
+    let found = found.into_iter().chain(document.setting());
     let machine = found.map(|(what, value)| Circumstance { what, value, is_mode: false });
-    let mode = document.of().mode().into_iter();
+    let mode = document.mode().into_iter();
     machine.chain(mode.map(|(what, value)| Circumstance { what, value, is_mode: true })).collect()
 }
 

@@ -59,18 +59,22 @@ pub(super) fn draw(
                 ul.points { @for sentence in &section.points { li { (format::tight(sentence)) } } }
             }
             (doubts)
-            @if let Some(figure) = picture.filter(|figure| figure.tables_open && figure.tables.iter().any(|table| table.in_page)) {
+            @if let Some(figure) = picture.filter(|figure| figure.tables_open && figure.has_tables_in_page()) {
                 section { h3 { (figure.title) ": numbers" } (tables(figure, true)) }
             }
             @for (i, figure) in figures.into_iter().enumerate() {
                 section { (figure_body(&heading(figure), figure, &format!("d{index}f{i}"))) }
             }
             @if !section.notes.is_empty() {
-                section.notes { h3 { "Also found" } @for sentence in &section.notes { p { (format::tight(sentence)) } } }
+                section.notes {
+                    h3 { "Also found" }
+                    @for sentence in &section.notes { p { (format::tight(sentence)) } }
+                }
             }
             section {
                 h3 { "Device and run" }
-                @if same { p.same { "Same machine, device and settings as above. " (format::instant(&header.started)) "." } }
+                @if same { p.same { "Same machine, device and settings as \
+                                     above. " (format::instant(&header.started)) "." } }
                 @if same { (fact_list(&section.facts)) } @else { (fact_list(&facts::facts(header, section))) }
             }
         }
@@ -155,7 +159,9 @@ pub(super) fn drawings(heading: &Markup, figure: &Figure, id: &str) -> Markup {
         (heading)
         p.caption { (format::tight(&figure.caption)) }
         @if !panels.is_empty() {
-            @if !figure.keys.is_empty() { ul.keys { @for key in &figure.keys { li { (glyph(key)) span { (key.words) } } } } }
+            @if !figure.keys.is_empty() {
+                ul.keys { @for key in &figure.keys { li { (glyph(key)) span { (key.words) } } } }
+            }
             div.panels { @for (i, panel) in panels.iter().enumerate() {
                 (panel_body(panel, &format!("{id}p{i}"), panels.len() % 2 == 1 && i + 1 == panels.len()))
             } }
@@ -187,13 +193,15 @@ fn glyph(key: &Key) -> Markup {
                 }
                 Glyph::Before => (before_mark(15.0, 8.0, &class)),
                 Glyph::Stroke => path class=(format!("whisker {class}")) d="M15 3v10" {},
-                Glyph::Published => path class=(format!("point published {class}")) d=(Marker::Diamond.path(15.0, 8.0, 4.4)) {},
+                Glyph::Published => path class=(format!("point published {class}")) d=(Marker::Diamond.path(15.0, 8.0,
+                    4.4)) {},
                 Glyph::Solid => path class=(format!("line {class}")) d="M2 8H28" {},
                 Glyph::Dashed => path class=(format!("line dashed {class}")) d="M2 8H28" {},
                 Glyph::Part(texture) => (texture.face(key.tone, [3.0, 1.5, 24.0, 13.0], "")),
                 Glyph::Run => (run_mark(15.0, 8.0, false, &class)),
                 Glyph::Outlier => (run_mark(15.0, 8.0, true, &class)),
-                Glyph::Bar(fill) => path class=(format!("bar {class} {}", fill.class())) d=(format!("M{} 2h12v12h-12z", px(9.0))) {},
+                Glyph::Bar(fill) => path class=(format!("bar {class} {}", fill.class())) d=(format!("M{} \
+                    2h12v12h-12z", px(9.0))) {},
             }
         }
     }

@@ -5,8 +5,9 @@ use maud::{Markup, html};
 
 use super::{article, frame, ordered, render};
 use crate::facts::device_name;
+use crate::kind::{Kinds, Rank};
 use crate::section::Section;
-use crate::{Link, Page, format, papers, verdict};
+use crate::{Link, Page, format, papers};
 
 /// File of the index.
 const INDEX: &str = "index.html";
@@ -22,9 +23,9 @@ struct Device {
 }
 
 /// See [`crate::pages`].
-pub(crate) fn pages(documents: &[Document]) -> Vec<Page> {
+pub(crate) fn pages(kinds: Kinds, documents: &[Document]) -> Vec<Page> {
     let devices = devices(documents);
-    let index = Page { name: INDEX.to_owned(), html: index(documents, &devices) };
+    let index = Page { name: INDEX.to_owned(), html: index(kinds, documents, &devices) };
     let page = |device: &Device| {
         let others = devices.iter().filter(|other| other.file != device.file);
         let links = std::iter::once(Link { href: INDEX.to_owned(), words: "All results".to_owned() })
@@ -38,7 +39,7 @@ pub(crate) fn pages(documents: &[Document]) -> Vec<Page> {
 fn devices(documents: &[Document]) -> Vec<Device> {
     let mut devices: Vec<Device> = Vec::new();
     for document in ordered(documents) {
-        let name = device_name(document.header(), &document.of().section());
+        let name = device_name(document.header(), &document.section());
         if let Some(known) = devices.iter_mut().find(|device| device.name == name) {
             known.documents.push(document.clone());
             continue;
@@ -57,9 +58,9 @@ fn devices(documents: &[Document]) -> Vec<Device> {
 /// A device as a person would call it: the phone of a preset, the disk of this machine.
 fn in_words(name: &str, document: &Document) -> String {
     let preset = name.strip_suffix(" (emulated)");
-    match (preset, preset.and_then(papers::for_preset), document) {
+    match (preset, preset.and_then(papers::for_preset), document.rank()) {
         (_, Some(known), _) => format!("{} (emulated)", known.name()),
-        (None, None, Document::Bench(_)) => format!("The disk of this machine ({name})"),
+        (None, None, Rank::Benchmark) => format!("The disk of this machine ({name})"),
         _ => name.to_owned(),
     }
 }
@@ -72,11 +73,11 @@ fn file_stem(name: &str) -> String {
     if stem.is_empty() { "device".to_owned() } else { stem }
 }
 
-fn index(documents: &[Document], devices: &[Device]) -> String {
+fn index(kinds: Kinds, documents: &[Document], devices: &[Device]) -> String {
     let sections = |device: &Device| -> Vec<Section> {
-        ordered(&device.documents).into_iter().map(|document| document.of().section()).collect()
+        ordered(&device.documents).into_iter().map(|document| document.section()).collect()
     };
-    let [disk, phones, brisk] = verdict::sentences(documents);
+    let verdict = crate::verdict(kinds, documents);
     // The first page's first result leads here too.
     let first = devices.first().and_then(|device| Some((device, sections(device).into_iter().next()?)));
     let entry = |device: &Device| -> Markup {
@@ -97,7 +98,7 @@ fn index(documents: &[Document], devices: &[Device]) -> String {
                     section.picture { (article::drawings(&article::heading(figure), figure, "first")) }
                 }
             }
-            ul.points { @for sentence in [&brisk, &phones, &disk] { li { (format::tight(sentence)) } } }
+            ul.points { @for sentence in verdict.iter().rev() { li { (format::tight(sentence)) } } }
             @for device in devices { (entry(device)) }
         }
     };

@@ -14,7 +14,7 @@ use crate::results::Document;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::facts::device_name;
-use crate::kinds::bench::several;
+use crate::kind::together;
 use crate::section::Section;
 use crate::{Link, MARK, format};
 use article::Told;
@@ -31,7 +31,7 @@ const META: &str = concat!(
 /// See [`crate::html`].
 pub(crate) fn render(documents: &[Document], links: &[Link]) -> String {
     let documents = ordered(documents);
-    let sections: Vec<Section> = documents.iter().map(|document| document.of().section()).collect();
+    let sections: Vec<Section> = documents.iter().map(|document| document.section()).collect();
     let mut told = Told::default();
     let articles: Vec<Markup> = documents
         .iter()
@@ -41,12 +41,12 @@ pub(crate) fn render(documents: &[Document], links: &[Link]) -> String {
             article::draw(document, section, i, i.checked_sub(1).map(|before| documents[before]), &mut told)
         })
         .collect();
-    let compared = several::figure(&documents);
+    let compared = together(&documents);
     let content = html! {
         @if documents.is_empty() { h2 { "No documents" } p { "There is nothing to show." } }
         @for article in &articles { (article) }
-        @if let Some(figure) = compared { article id="compared" {
-            section { (article::figure_body(&html! { h2.kind { (figure.title) } }, &figure, "compare")) }
+        @for figure in &compared { article id="compared" {
+            section { (article::figure_body(&html! { h2.kind { (figure.title) } }, figure, "compare")) }
         } }
     };
     let footer = html! {
@@ -84,12 +84,7 @@ fn frame(title: &str, subject: &str, navigation: &Markup, content: &Markup, foot
 /// Proofs first, then what is about apps, then studies, then benchmarks; equals in the order in which they are given.
 fn ordered(documents: &[Document]) -> Vec<&Document> {
     let mut ordered: Vec<&Document> = documents.iter().collect();
-    ordered.sort_by_key(|document| match document {
-        Document::Prove(_) => 0,
-        Document::Suite(_) | Document::WhatIf(_) | Document::Launch(_) | Document::Latency(_) => 1,
-        Document::Bench(_) => 3,
-        _ => 2,
-    });
+    ordered.sort_by_key(|document| document.rank());
     ordered
 }
 
@@ -118,7 +113,10 @@ fn navigation(documents: &[&Document], sections: &[Section], links: &[Link]) -> 
         @if documents.len() > 1 || !links.is_empty() { nav aria-label="Contents" {
             @if documents.len() > 1 {
                 ul aria-label="On this page" { @for (i, (document, section)) in own() {
-                    li { a href=(format!("#d{i}")) { (section.title) @if !same { " " span { (device_name(document.header(), section)) } } } }
+                    li { a href=(format!("#d{i}")) {
+                        (section.title)
+                        @if !same { " " span { (device_name(document.header(), section)) } }
+                    } }
                 } }
             }
             @if !links.is_empty() {

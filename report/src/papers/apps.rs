@@ -141,8 +141,8 @@ pub static GAINS: &[AppGain] = &[
 
 /// What to know when comparing with [`GAINS`], contradictions included.
 pub static GAIN_REMARKS: &[&str] = &[
-    "The Messenger of the Galaxy S4 gains less from both changes (2.6 %) than from either alone (2.7 and 3.0 %), and the \
-     Web of the Nexus 5X less from both (1.2 %) than from one (1.4 %): below the runs' deviation of up to 5 %.",
+    "The Messenger of the Galaxy S4 gains less from both changes (2.6 %) than from either alone (2.7 and 3.0 %), and \
+     the Web of the Nexus 5X less from both (1.2 %) than from one (1.4 %): below the runs' deviation of up to 5 %.",
     "The tasks differ: theirs load pages, feeds and messages over a network.",
 ];
 

@@ -10,38 +10,38 @@ use super::{Canvas, LINE, Tone, drawing, fit, px, spread_labels, text_width};
 
 /// One layer.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Layer {
+pub struct Layer {
     /// Name at its right end; empty for none.
-    pub(crate) name: String,
+    pub name: String,
     /// Colour.
-    pub(crate) tone: Tone,
+    pub tone: Tone,
     /// Face: full or half.
-    pub(crate) texture: Texture,
+    pub texture: Texture,
     /// The layer in words, shown when pointed at.
-    pub(crate) words: String,
+    pub words: String,
     /// Heights, one for each place of [`AreaChart::places`].
-    pub(crate) heights: Vec<f64>,
+    pub heights: Vec<f64>,
 }
 
 /// A chart of stacked areas.
 #[derive(Debug, Clone)]
-pub(crate) struct AreaChart {
+pub struct AreaChart {
     /// What it shows.
-    pub(crate) title: String,
+    pub title: String,
     /// The chart in words, for screen readers.
-    pub(crate) description: String,
+    pub description: String,
     /// Abscissa.
-    pub(crate) x: Axis,
+    pub x: Axis,
     /// Ordinate: linear from zero, because layers are heights.
-    pub(crate) y: Axis,
+    pub y: Axis,
     /// Where the layers have their heights, ascending.
-    pub(crate) places: Vec<f64>,
+    pub places: Vec<f64>,
     /// Layers from the bottom.
-    pub(crate) layers: Vec<Layer>,
+    pub layers: Vec<Layer>,
     /// Values that matter, with a word.
-    pub(crate) levels: Vec<(f64, String)>,
+    pub levels: Vec<(f64, String)>,
     /// Further values that the ordinate has to hold.
-    pub(crate) holds: Vec<f64>,
+    pub holds: Vec<f64>,
 }
 
 /// A layer that is lower than this at its end has no name there.
@@ -89,7 +89,8 @@ impl AreaChart {
         let content = html! {
             (frame.draw_y(&self.y))
             @for (layer, edge) in self.layers.iter().zip(&edges) {
-                path class=(format!("area {} {}", layer.tone.class(), layer.texture.class())) d=(self.outline(edge, &frame)) {
+                path class=(format!("area {} {}", layer.tone.class(), layer.texture.class())) d=(self.outline(edge,
+                    &frame)) {
                     @if !layer.words.is_empty() { title { (layer.words) } }
                 }
             }

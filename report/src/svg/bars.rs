@@ -11,24 +11,24 @@ use super::{Canvas, HEIGHT, LINE, Tone, drawing, px};
 
 /// One bar.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Bar {
+pub struct Bar {
     /// Value.
-    pub(crate) value: f64,
+    pub value: f64,
     /// Its interval, where there is one.
-    pub(crate) range: Option<(f64, f64)>,
+    pub range: Option<(f64, f64)>,
     /// The value as it stands above the bar.
-    pub(crate) label: String,
+    pub label: String,
     /// The bar in words, shown when pointed at.
-    pub(crate) words: String,
+    pub words: String,
     /// Colour.
-    pub(crate) tone: Tone,
+    pub tone: Tone,
     /// How it is filled.
-    pub(crate) fill: Fill,
+    pub fill: Fill,
 }
 
 /// How full a bar is: tells bars of a group apart without colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fill {
+pub enum Fill {
     /// Outlined: the reference.
     Hollow,
     /// Pale: between.
@@ -39,7 +39,7 @@ pub(crate) enum Fill {
 
 impl Fill {
     /// The class.
-    pub(crate) fn class(self) -> &'static str {
+    pub fn class(self) -> &'static str {
         match self {
             Self::Hollow => "hollow",
             Self::Half => "half",
@@ -50,24 +50,24 @@ impl Fill {
 
 /// Bars that belong together.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Group {
+pub struct Group {
     /// Name below, in at most two lines.
-    pub(crate) name: [String; 2],
+    pub name: [String; 2],
     /// Bars from left to right.
-    pub(crate) bars: Vec<Bar>,
+    pub bars: Vec<Bar>,
 }
 
 /// A chart of grouped bars.
 #[derive(Debug, Clone)]
-pub(crate) struct BarChart {
+pub struct BarChart {
     /// What it shows.
-    pub(crate) title: String,
+    pub title: String,
     /// The chart in words, for screen readers.
-    pub(crate) description: String,
+    pub description: String,
     /// Ordinate; always linear from zero, because bars are lengths.
-    pub(crate) y: Axis,
+    pub y: Axis,
     /// Groups from left to right.
-    pub(crate) groups: Vec<Group>,
+    pub groups: Vec<Group>,
 }
 
 /// Where everything stands.
@@ -145,7 +145,8 @@ fn draw_group(group: &Group, frame: &Frame, left: f64, width: f64) -> Markup {
         @for (bar, centre) in group.bars.iter().zip(centres(group, left, width)) {
             @let y = frame.y.at(bar.value);
             path class=(format!("bar {} {}", bar.tone.class(), bar.fill.class()))
-                d=(format!("M{} {}V{}h{}V{}z", px(centre - bar_width / 2.0 + 1.5), px(zero), px(y), px(bar_width - 3.0), px(zero))) {
+                d=(format!("M{} {}V{}h{}V{}z", px(centre - bar_width / 2.0 + 1.5), px(zero), px(y),
+                    px(bar_width - 3.0), px(zero))) {
                 title { (bar.words) }
             }
             @if let Some((low, high)) = bar.range { (whisker(&frame.y, centre, [low, high], "ink")) }
@@ -184,7 +185,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_two_labels_of_bars_overlap(groups in prop::collection::vec(prop::collection::vec(0.0f64..5e4, 1..4), 1..5)) {
+        fn no_two_labels_of_bars_overlap(groups in prop::collection::vec(prop::collection::vec(0.0f64..5e4, 1..4),
+            1..5)) {
             let bar = |value: &f64| Bar {
                 value: *value,
                 range: Some((value * 0.9, value * 1.1)),

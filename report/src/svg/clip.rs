@@ -66,7 +66,8 @@ pub(crate) fn arrow(x: f64, y: f64, [dx, dy]: [f64; 2], class: &str) -> Markup {
     let corners = [(back_x - dy * wide, back_y - dx * wide), (back_x + dy * wide, back_y + dx * wide)];
     html! {
         path class=(format!("clip {class}"))
-            d=(format!("M{} {}L{} {}L{} {}z", px(x), px(y), px(corners[0].0), px(corners[0].1), px(corners[1].0), px(corners[1].1))) {}
+            d=(format!("M{} {}L{} {}L{} {}z", px(x), px(y), px(corners[0].0), px(corners[0].1), px(corners[1].0),
+                px(corners[1].1))) {}
     }
 }
 
@@ -107,11 +108,16 @@ mod tests {
             let mut with = ranges.clone();
             with[0].1 = values[0] * wide;
             for law in [Law::Linear, Law::Window, Law::Log10] {
-                let (without, with) = (held(law, values.iter().copied(), &ranges[1..]), held(law, values.iter().copied(), &with));
+                let of = |ranges: &[(f64, f64)]| held(law, values.iter().copied(), ranges);
+                let (without, with) = (of(&ranges[1..]), of(&with));
                 let most = |all: &[f64]| all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-                let least = |all: &[f64]| all.iter().copied().fold(if law == Law::Linear { 0.0 } else { f64::INFINITY }, f64::min);
+                let first = if law == Law::Linear { 0.0 } else { f64::INFINITY };
+                let least = |all: &[f64]| all.iter().copied().fold(first, f64::min);
                 prop_assert!(values.iter().all(|v| *v <= most(&with) && *v >= least(&with)));
-                let length = |all: &[f64]| if law == Law::Log10 { (most(all) / least(all)).ln() } else { most(all) - least(all) };
+                let length = |all: &[f64]| match law {
+                    Law::Log10 => (most(all) / least(all)).ln(),
+                    _ => most(all) - least(all),
+                };
                 prop_assert!(length(&with) <= 2.0 * length(&without) * 1.1 + 1e-9, "{:?} {:?}", without, with);
             }
         }

@@ -10,55 +10,55 @@ use super::{Canvas, LINE, Marker, Tone, drawing, px, text_width};
 
 /// One line.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Row {
+pub struct Row {
     /// Name on the left.
-    pub(crate) name: String,
+    pub name: String,
     /// Value.
-    pub(crate) value: f64,
+    pub value: f64,
     /// Its interval, where there is one.
-    pub(crate) range: Option<(f64, f64)>,
+    pub range: Option<(f64, f64)>,
     /// The value as it stands above the mark.
-    pub(crate) label: String,
+    pub label: String,
     /// Smaller words below the mark.
-    pub(crate) below: String,
+    pub below: String,
     /// Colour.
-    pub(crate) tone: Tone,
+    pub tone: Tone,
     /// Shape.
-    pub(crate) marker: Marker,
+    pub marker: Marker,
     /// What a paper published.
-    pub(crate) published: Vec<f64>,
+    pub published: Vec<f64>,
     /// From where the value changed: a hollow mark, joined to the value.
-    pub(crate) from: Option<f64>,
+    pub from: Option<f64>,
     /// Further places of the same quantity, drawn as small strokes: percentiles.
-    pub(crate) strokes: Vec<f64>,
+    pub strokes: Vec<f64>,
     /// The runs behind the value, each as a small dot below it.
-    pub(crate) runs: Vec<Run>,
+    pub runs: Vec<Run>,
 }
 
 /// One run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Run {
+pub struct Run {
     /// Its value.
-    pub(crate) value: f64,
+    pub value: f64,
     /// Whether it is far from the others: drawn larger and hollow, never left out.
-    pub(crate) outlier: bool,
+    pub outlier: bool,
 }
 
 /// A chart of dots.
 #[derive(Debug, Clone)]
-pub(crate) struct DotChart {
+pub struct DotChart {
     /// What it shows.
-    pub(crate) title: String,
+    pub title: String,
     /// The chart in words, for screen readers.
-    pub(crate) description: String,
+    pub description: String,
     /// The common axis.
-    pub(crate) x: Axis,
+    pub x: Axis,
     /// Values that matter, with a word: "as alone" at 1.
-    pub(crate) levels: Vec<(f64, String)>,
+    pub levels: Vec<(f64, String)>,
     /// Further values that the axis has to hold: so that charts side by side share one.
-    pub(crate) holds: Vec<f64>,
+    pub holds: Vec<f64>,
     /// Lines from top to bottom.
-    pub(crate) rows: Vec<Row>,
+    pub rows: Vec<Row>,
 }
 
 /// Height of a line with words below its mark.
@@ -194,14 +194,16 @@ fn draw_row(row: &Row, layout: &Layout, y: f64) -> Markup {
             text.tick.strong.end x=(px(layout.left - 6.0)) y=(px(first + 13.0 * i as f64)) { (line) }
         }
         @if scale.law() == Law::Linear && row.from.is_none() {
-            path class=(format!("line thin {class}")) d=(format!("M{} {}H{}", px(scale.at(scale.low())), px(y), px(scale.at(row.value)))) {}
+            path class=(format!("line thin {class}")) d=(format!("M{} {}H{}", px(scale.at(scale.low())), px(y),
+                px(scale.at(row.value)))) {}
         }
         @if let Some((low, high)) = row.range { (interval(scale, [low, high], y, &class)) }
         @for stroke in row.strokes.iter().filter(|s| scale.shows(**s)) {
             path class=(format!("whisker {class}")) d=(format!("M{} {}v10", px(scale.at(*stroke)), px(y - 5.0))) {}
         }
         @if let Some(from) = row.from.filter(|from| scale.shows(*from)) {
-            path class=(format!("line {class}")) d=(format!("M{} {}H{}", px(scale.at(from)), px(y), px(scale.at(row.value)))) {}
+            path class=(format!("line {class}")) d=(format!("M{} {}H{}", px(scale.at(from)), px(y),
+                px(scale.at(row.value)))) {}
             (before_mark(scale.at(from), y, &class))
         }
         @for published in row.published.iter().filter(|p| scale.shows(**p)) {

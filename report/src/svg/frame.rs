@@ -7,25 +7,25 @@ use super::{HEIGHT, LINE, px, text_width};
 
 /// One axis.
 #[derive(Debug, Clone)]
-pub(crate) struct Axis {
+pub struct Axis {
     /// Quantity and unit.
-    pub(crate) label: String,
+    pub label: String,
     /// How values go over it.
-    pub(crate) law: Law,
+    pub law: Law,
     /// How a tick reads.
-    pub(crate) show: fn(f64) -> String,
+    pub show: fn(f64) -> String,
     /// Ticks with their words instead of computed ones, and the range with them.
-    pub(crate) fixed: Vec<(f64, String)>,
+    pub fixed: Vec<(f64, String)>,
 }
 
 impl Axis {
     /// An axis whose ticks are computed.
-    pub(crate) fn new(label: impl Into<String>, law: Law, show: fn(f64) -> String) -> Self {
+    pub fn new(label: impl Into<String>, law: Law, show: fn(f64) -> String) -> Self {
         Self { label: label.into(), law, show, fixed: Vec::new() }
     }
 
     /// The label, and the law where it is not the expected one.
-    pub(crate) fn words(&self) -> String {
+    pub fn words(&self) -> String {
         if self.law == Law::Log10 { format!("{} · log scale", self.label) } else { self.label.clone() }
     }
 
@@ -76,19 +76,19 @@ pub(crate) fn readable(scale: &Scale, most: usize, show: fn(f64) -> String) -> V
 #[derive(Debug, Clone)]
 pub(crate) struct Frame {
     /// Abscissa.
-    pub(crate) x: Scale,
+    pub x: Scale,
     /// Ordinate.
-    pub(crate) y: Scale,
+    pub y: Scale,
     /// Width of the drawing.
-    pub(crate) width: f64,
+    pub width: f64,
     /// Left end of the plot.
-    pub(crate) left: f64,
+    pub left: f64,
     /// Right end.
-    pub(crate) right: f64,
+    pub right: f64,
     /// Upper end.
-    pub(crate) top: f64,
+    pub top: f64,
     /// Lower end.
-    pub(crate) bottom: f64,
+    pub bottom: f64,
     y_ticks: Vec<(f64, String)>,
 }
 

@@ -16,39 +16,39 @@ const TOP: f64 = 40.0;
 
 /// One cell.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct GridCell {
+pub struct GridCell {
     /// 0 to 1.
-    pub(crate) share: f64,
+    pub share: f64,
     /// The number.
-    pub(crate) text: String,
+    pub text: String,
     /// A word below it; empty for none.
-    pub(crate) below: String,
+    pub below: String,
     /// The cell in words, shown when pointed at.
-    pub(crate) words: String,
+    pub words: String,
 }
 
 /// A row of cells; `None` where nothing was tried.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct GridRow {
+pub struct GridRow {
     /// Name on the left.
-    pub(crate) name: String,
+    pub name: String,
     /// A cell for each column.
-    pub(crate) cells: Vec<Option<GridCell>>,
+    pub cells: Vec<Option<GridCell>>,
 }
 
 /// A table of shares.
 #[derive(Debug, Clone)]
-pub(crate) struct GridChart {
+pub struct GridChart {
     /// What it shows.
-    pub(crate) title: String,
+    pub title: String,
     /// The chart in words, for screen readers.
-    pub(crate) description: String,
+    pub description: String,
     /// What the columns are.
-    pub(crate) across: String,
+    pub across: String,
     /// Names of the columns.
-    pub(crate) columns: Vec<String>,
+    pub columns: Vec<String>,
     /// Rows from top to bottom.
-    pub(crate) rows: Vec<GridRow>,
+    pub rows: Vec<GridRow>,
 }
 
 impl GridChart {
@@ -87,7 +87,8 @@ fn draw_cell(cell: &GridCell, left: f64, top: f64, width: f64) -> Markup {
     let first = top + HEIGHT / 2.0 + if cell.below.is_empty() { 4.0 } else { -2.0 };
     html! {
         path class=(format!("cell {}", Tone::Read.class())) fill-opacity=(format!("{opacity:.2}"))
-            d=(format!("M{} {}h{}v{}h{}z", px(left + 1.0), px(top + 1.0), px(width - 2.0), px(HEIGHT - 2.0), px(2.0 - width))) {
+            d=(format!("M{} {}h{}v{}h{}z", px(left + 1.0), px(top + 1.0), px(width - 2.0), px(HEIGHT - 2.0),
+                px(2.0 - width))) {
             title { (cell.words) }
         }
         text.strong.mid x=(px(middle)) y=(px(first)) { (fit(&cell.text, width - 2.0)) }

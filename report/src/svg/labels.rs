@@ -67,7 +67,8 @@ impl Label {
     pub(crate) fn draw(&self) -> Markup {
         html! {
             @if !self.text.is_empty() {
-                text class=(format!("mid {}", self.class)) x=(px(self.left + self.width / 2.0)) y=(px(self.baseline)) { (self.text) }
+                text class=(format!("mid {}",
+                    self.class)) x=(px(self.left + self.width / 2.0)) y=(px(self.baseline)) { (self.text) }
             }
         }
     }
@@ -149,7 +150,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn settled_labels_do_not_overlap(marks in prop::collection::vec((0.0f64..400.0, 0.0f64..280.0, 1usize..12), 0..16)) {
+        fn settled_labels_do_not_overlap(marks in prop::collection::vec((0.0f64..400.0, 0.0f64..280.0, 1usize..12),
+            0..16)) {
             for way in [Way::Up, Way::Both] {
                 let wanted = marks.iter().map(|(x, y, n)| Label::centred(*x, *y, "m".repeat(*n), "name", [0.0, 420.0]));
                 let placed = settle(wanted.collect(), way, [0.0, 280.0]);

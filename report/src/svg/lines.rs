@@ -10,69 +10,69 @@ use super::{Canvas, LINE, Marker, Tone, drawing, fit, px, spread_labels, text_wi
 
 /// A measured point.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Point {
+pub struct Point {
     /// Abscissa.
-    pub(crate) x: f64,
+    pub x: f64,
     /// Ordinate: the median.
-    pub(crate) y: f64,
+    pub y: f64,
     /// Its interval, where there is one.
-    pub(crate) range: Option<(f64, f64)>,
+    pub range: Option<(f64, f64)>,
     /// The point in words, shown when pointed at.
-    pub(crate) words: String,
+    pub words: String,
     /// Whether it is marked, and the words there.
-    pub(crate) mark: Option<String>,
+    pub mark: Option<String>,
 }
 
 /// A line.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Series {
+pub struct Series {
     /// Name at its end; empty for none.
-    pub(crate) name: String,
+    pub name: String,
     /// Colour.
-    pub(crate) tone: Tone,
+    pub tone: Tone,
     /// Shape of its points.
-    pub(crate) marker: Marker,
+    pub marker: Marker,
     /// Whether it is dashed: random loads are.
-    pub(crate) dashed: bool,
+    pub dashed: bool,
     /// Whether its points are joined and full; published figures are neither.
-    pub(crate) published: bool,
+    pub published: bool,
     /// Points in the order of the abscissa.
-    pub(crate) points: Vec<Point>,
+    pub points: Vec<Point>,
 }
 
 /// Something at a value of the abscissa: a fall, a limit.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Event {
+pub struct Event {
     /// Where.
-    pub(crate) x: f64,
+    pub x: f64,
     /// What.
-    pub(crate) words: String,
+    pub words: String,
 }
 
 /// A chart of lines.
 #[derive(Debug, Clone)]
-pub(crate) struct LineChart {
+pub struct LineChart {
     /// What it shows.
-    pub(crate) title: String,
+    pub title: String,
     /// The chart in words, for screen readers.
-    pub(crate) description: String,
+    pub description: String,
     /// Abscissa.
-    pub(crate) x: Axis,
+    pub x: Axis,
     /// Ordinate.
-    pub(crate) y: Axis,
+    pub y: Axis,
     /// Lines.
-    pub(crate) series: Vec<Series>,
+    pub series: Vec<Series>,
     /// Rules at values of the ordinate, with a word.
-    pub(crate) levels: Vec<(f64, String)>,
+    pub levels: Vec<(f64, String)>,
     /// Marks along the abscissa.
-    pub(crate) events: Vec<Event>,
+    pub events: Vec<Event>,
     /// The end at which lines are named: where they are farther apart.
-    pub(crate) names: Names,
+    pub names: Names,
 }
 
 /// An end of the lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Names {
+pub enum Names {
     /// Before the first points.
     First,
     /// Behind the last points.
@@ -216,13 +216,15 @@ fn draw_series(series: &Series, frame: &Frame) -> Markup {
     let few = shown.len() <= 14;
     html! {
         @if places.len() > 1 && !series.published {
-            path class=(format!("line {class}{}", if series.dashed { " dashed" } else { "" })) d=(format!("M{}", places.join("L"))) {}
+            path class=(format!("line {class}{}", if series.dashed { " dashed" } else { "" })) d=(format!("M{}",
+                places.join("L"))) {}
         }
         @for point in shown {
             @let (x, y) = (frame.x.at(point.x), frame.y.at(point.y));
             @if let Some((low, high)) = point.range { (whisker(&frame.y, x, [low, high], &class)) }
             @if few || point.mark.is_some() {
-                path class=(format!("point {class}{}", if series.published { " published" } else { "" })) d=(series.marker.path(x, y, 3.6)) {
+                path class=(format!("point {class}{}", if series.published { " \
+                    published" } else { "" })) d=(series.marker.path(x, y, 3.6)) {
                     title { (point.words) }
                 }
             }
@@ -234,7 +236,8 @@ fn draw_series(series: &Series, frame: &Frame) -> Markup {
 fn draw_rings(series: &Series, frame: &Frame) -> Markup {
     let marked = series.points.iter().filter(|p| p.mark.is_some() && frame.x.shows(p.x) && frame.y.shows(p.y));
     html! { @for point in marked.filter(|_| !series.published) {
-        path class=(format!("ring {}", series.tone.class())) d=(Marker::Circle.path(frame.x.at(point.x), frame.y.at(point.y), 7.5)) {}
+        path class=(format!("ring {}", series.tone.class())) d=(Marker::Circle.path(frame.x.at(point.x),
+            frame.y.at(point.y), 7.5)) {}
     } }
 }
 

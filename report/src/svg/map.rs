@@ -12,34 +12,34 @@ const SQUARE: f64 = 10.0;
 
 /// Cells of one colour.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Layer {
+pub struct Layer {
     /// Colour.
-    pub(crate) tone: Tone,
+    pub tone: Tone,
     /// Class that says how they are filled: `full` or `half`.
-    pub(crate) fill: &'static str,
+    pub fill: &'static str,
     /// What they are in words, shown when pointed at.
-    pub(crate) words: String,
+    pub words: String,
     /// Column and row of each.
-    pub(crate) cells: Vec<(u32, u32)>,
+    pub cells: Vec<(u32, u32)>,
 }
 
 /// A map.
 #[derive(Debug, Clone)]
-pub(crate) struct MapChart {
+pub struct MapChart {
     /// What it shows.
-    pub(crate) title: String,
+    pub title: String,
     /// The map in words, for screen readers.
-    pub(crate) description: String,
+    pub description: String,
     /// Abscissa.
-    pub(crate) x: Axis,
+    pub x: Axis,
     /// Ordinate.
-    pub(crate) y: Axis,
+    pub y: Axis,
     /// Width and height of a cell on the axes.
-    pub(crate) cell: (f64, f64),
+    pub cell: (f64, f64),
     /// Cells, the undermost first.
-    pub(crate) layers: Vec<Layer>,
+    pub layers: Vec<Layer>,
     /// Names of colours, with how each is filled.
-    pub(crate) legend: Vec<(Tone, &'static str, String)>,
+    pub legend: Vec<(Tone, &'static str, String)>,
 }
 
 impl MapChart {

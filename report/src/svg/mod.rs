@@ -37,7 +37,7 @@ pub(crate) const LINE: f64 = 15.0;
 
 /// What a colour stands for; the stylesheet has the colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tone {
+pub enum Tone {
     /// Reads.
     Read,
     /// Writes.
@@ -56,7 +56,7 @@ pub(crate) enum Tone {
 
 impl Tone {
     /// The class.
-    pub(crate) fn class(self) -> String {
+    pub fn class(self) -> String {
         match self {
             Self::Read => "read".to_owned(),
             Self::Write => "write".to_owned(),
@@ -71,7 +71,7 @@ impl Tone {
 
 /// The shape of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Marker {
+pub enum Marker {
     /// Reads.
     Circle,
     /// Writes.
@@ -90,12 +90,12 @@ pub(crate) enum Marker {
 
 impl Marker {
     /// The marker of the n-th of many.
-    pub(crate) fn nth(n: usize) -> Self {
+    pub fn nth(n: usize) -> Self {
         [Self::Circle, Self::Square, Self::Triangle, Self::Cross, Self::Star, Self::Bar][n % 6]
     }
 
     /// Its outline around a place.
-    pub(crate) fn path(self, x: f64, y: f64, r: f64) -> String {
+    pub fn path(self, x: f64, y: f64, r: f64) -> String {
         match self {
             Self::Circle => {
                 format!("M{} {}a{r} {r} 0 1 0 {} 0a{r} {r} 0 1 0 {} 0z", px(x - r), px(y), px(2.0 * r), px(-2.0 * r))
@@ -187,9 +187,9 @@ pub(crate) fn fit(text: &str, width: f64) -> String {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Canvas<'a> {
     /// Unique on the page.
-    pub(crate) id: &'a str,
+    pub id: &'a str,
     /// Width in units: [`WIDTH`] or [`WIDE`].
-    pub(crate) width: f64,
+    pub width: f64,
 }
 
 impl<'a> From<&'a str> for Canvas<'a> {
@@ -202,7 +202,8 @@ impl<'a> From<&'a str> for Canvas<'a> {
 pub(crate) fn drawing(on: Canvas<'_>, height: f64, title: &str, description: &str, content: &Markup) -> Markup {
     let (title_id, description_id) = (format!("{}-t", on.id), format!("{}-d", on.id));
     html! {
-        svg class=[(on.width > WIDTH).then_some("wide")] viewBox=(format!("0 0 {} {}", px(on.width), px(height))) role="img"
+        svg class=[(on.width > WIDTH).then_some("wide")] viewBox=(format!("0 0 {} \
+            {}", px(on.width), px(height))) role="img"
             aria-labelledby=(format!("{title_id} {description_id}")) {
             title id=(title_id) { (title) }
             desc id=(description_id) { (description) }

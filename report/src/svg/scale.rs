@@ -6,7 +6,7 @@
 
 /// How values go over the length of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Law {
+pub enum Law {
     /// Evenly from zero: lengths and areas.
     Linear,
     /// Evenly from the least value: lines of ratios, where only differences count.
@@ -159,7 +159,7 @@ impl Scale {
 }
 
 /// Linear unless the values span more than a factor of `50`, where small ones would vanish.
-pub(crate) fn law_for(values: impl IntoIterator<Item = f64>) -> Law {
+pub fn law_for(values: impl IntoIterator<Item = f64>) -> Law {
     let (low, high) = values
         .into_iter()
         .filter(|v| v.is_finite() && *v > 0.0)

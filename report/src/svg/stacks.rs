@@ -17,7 +17,7 @@ use super::{Canvas, LINE, Tone, drawing, fit, px, text_width};
 
 /// How the face of a part looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Texture {
+pub enum Texture {
     /// The whole colour.
     Full,
     /// The pale colour.
@@ -34,7 +34,7 @@ pub(crate) enum Texture {
 
 impl Texture {
     /// The class of the face.
-    pub(crate) fn class(self) -> &'static str {
+    pub fn class(self) -> &'static str {
         match self {
             Self::Full => "full",
             Self::Half => "half",
@@ -44,7 +44,7 @@ impl Texture {
     }
 
     /// A rectangle with this face.
-    pub(crate) fn face(self, tone: Tone, [x, y, width, height]: [f64; 4], words: &str) -> Markup {
+    pub fn face(self, tone: Tone, [x, y, width, height]: [f64; 4], words: &str) -> Markup {
         // Half a unit of paper on each side parts neighbours; a sliver needs all of its width.
         let gap = if width > 2.0 { 0.5 } else { 0.0 };
         let (x, width) = (x + gap, width - 2.0 * gap);
@@ -100,56 +100,56 @@ fn px2(value: f64) -> String {
 
 /// A part of a bar.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct StackPart {
+pub struct StackPart {
     /// Its length.
-    pub(crate) value: f64,
+    pub value: f64,
     /// Colour.
-    pub(crate) tone: Tone,
+    pub tone: Tone,
     /// Face.
-    pub(crate) texture: Texture,
+    pub texture: Texture,
     /// One or two words, written into the part where there is room.
-    pub(crate) word: &'static str,
+    pub word: &'static str,
     /// The part in words, shown when pointed at.
-    pub(crate) words: String,
+    pub words: String,
 }
 
 /// One bar.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct StackRow {
+pub struct StackRow {
     /// Name on the left.
-    pub(crate) name: String,
+    pub name: String,
     /// Parts from left to right; without any the whole is an outline.
-    pub(crate) parts: Vec<StackPart>,
+    pub parts: Vec<StackPart>,
     /// The whole.
-    pub(crate) total: f64,
+    pub total: f64,
     /// Its interval, where there is one.
-    pub(crate) range: Option<(f64, f64)>,
+    pub range: Option<(f64, f64)>,
     /// The whole as it stands behind the bar.
-    pub(crate) label: String,
+    pub label: String,
 }
 
 /// Bars that belong together.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct StackGroup {
+pub struct StackGroup {
     /// Name above its bars; empty for none.
-    pub(crate) name: String,
+    pub name: String,
     /// Bars from top to bottom.
-    pub(crate) rows: Vec<StackRow>,
+    pub rows: Vec<StackRow>,
 }
 
 /// A chart of bars of parts.
 #[derive(Debug, Clone)]
-pub(crate) struct StackChart {
+pub struct StackChart {
     /// What it shows.
-    pub(crate) title: String,
+    pub title: String,
     /// The chart in words, for screen readers.
-    pub(crate) description: String,
+    pub description: String,
     /// The common axis; always linear from zero, because parts are lengths.
-    pub(crate) x: Axis,
+    pub x: Axis,
     /// Values that matter, with a word; those too near to zero to be told from it are left out.
-    pub(crate) limits: Vec<(f64, String)>,
+    pub limits: Vec<(f64, String)>,
     /// Groups from top to bottom.
-    pub(crate) groups: Vec<StackGroup>,
+    pub groups: Vec<StackGroup>,
 }
 
 /// Height of a bar.
@@ -293,7 +293,8 @@ fn draw_row(row: &StackRow, scale: &Scale, y: f64, left: f64) -> Markup {
                 (part.texture.face(part.tone, [x, y, width, BAR], &part.words))
                 @let room = width.min(whisker_begins - x);
                 @if let Some(word) = word_within(part, sum, room) {
-                    text class=(format!("share mid {}", part.texture.class())) x=(px(x + room / 2.0)) y=(px(middle + 3.9)) { (word) }
+                    text class=(format!("share mid {}",
+                        part.texture.class())) x=(px(x + room / 2.0)) y=(px(middle + 3.9)) { (word) }
                 }
             }
         }

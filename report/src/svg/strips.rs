@@ -11,43 +11,43 @@ use super::{Canvas, LINE, Tone, drawing, fit, px, text_width};
 
 /// One cell.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct StripCell {
+pub struct StripCell {
     /// Height of its bar; no bar where it is no number.
-    pub(crate) value: f64,
+    pub value: f64,
     /// Colour.
-    pub(crate) tone: Tone,
+    pub tone: Tone,
     /// Face.
-    pub(crate) texture: Texture,
+    pub texture: Texture,
     /// The cell in words, shown when pointed at.
-    pub(crate) words: String,
+    pub words: String,
     /// A few letters below the cell, where all cells have room for theirs.
-    pub(crate) letters: String,
+    pub letters: String,
 }
 
 /// One strip.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Strip {
+pub struct Strip {
     /// Name above it.
-    pub(crate) name: String,
+    pub name: String,
     /// Its sum, at the right.
-    pub(crate) label: String,
+    pub label: String,
     /// Cells in order.
-    pub(crate) cells: Vec<StripCell>,
+    pub cells: Vec<StripCell>,
 }
 
 /// Strips that belong together.
 #[derive(Debug, Clone)]
-pub(crate) struct StripChart {
+pub struct StripChart {
     /// What it shows.
-    pub(crate) title: String,
+    pub title: String,
     /// The chart in words, for screen readers.
-    pub(crate) description: String,
+    pub description: String,
     /// Axis of the bars, the same for all strips.
-    pub(crate) y: Axis,
+    pub y: Axis,
     /// What cells are, such as `switch`.
-    pub(crate) x: String,
+    pub x: String,
     /// Strips from top to bottom.
-    pub(crate) strips: Vec<Strip>,
+    pub strips: Vec<Strip>,
 }
 
 /// Height of a strip's bars.

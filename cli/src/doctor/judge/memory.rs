@@ -51,7 +51,8 @@ pub(super) fn iram(facts: &Facts, mut needs: Needs<'_>) {
                 State::Degraded,
                 "memory limits",
                 "soft limits only",
-                "a group above its soft limit gives memory first, but is not slowed, and none is kept for a group (version 1)",
+                "a group above its soft limit gives memory first, but is not slowed, and none is kept for a group \
+                 (version 1)",
                 "boot with systemd.unified_cgroup_hierarchy=1",
             ),
             (None, None) => {}
@@ -225,8 +226,8 @@ fn dalvik_heap(facts: &Facts, needs: &mut Needs<'_>) {
             heap.growth_limit_bytes.filter(|bytes| *bytes > wanted_bytes || (is_raised && *bytes < wanted_bytes));
         let growth = growth.map(|_| format!("setprop dalvik.vm.heapgrowthlimit {mib}m && ")).unwrap_or_default();
         format!(
-            "as root: {growth}setprop dalvik.vm.heapsize {mib}m && stop && start; it ends all apps and holds until the device \
-             restarts (a line in build.prop keeps it). {price}"
+            "as root: {growth}setprop dalvik.vm.heapsize {mib}m && stop && start; it ends all apps and holds until the \
+             device restarts (a line in build.prop keeps it). {price}"
         )
     };
     if *most_bytes > limit_bytes && wanted_bytes > limit_bytes {

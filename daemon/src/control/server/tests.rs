@@ -200,7 +200,7 @@ fn no_user_but_root_takes_all_places() {
             if server.has_room_for(peer) {
                 let stream = mine.try_clone().expect("a copy");
                 *server.connections.iter_mut().find(|place| place.is_none()).expect("a free place") =
-                    Some(Connection::new(stream, peer, S));
+                    Some(Connection::new(stream, peer, false, S));
                 got += 1;
             }
         }
@@ -221,6 +221,48 @@ fn the_socket_is_open_to_those_who_may_read() {
     assert!(server.may_change(Peer { uid: 0 }) && !server.may_change(Peer { uid: 12_345 }));
     drop(server);
     assert!(!path.exists());
+}
+
+/// A machine on whose seat the session of this user is active.
+fn seat_of(dir: &Path, uid: u32) -> Sense {
+    let seats = dir.join("run/systemd/seats");
+    std::fs::create_dir_all(&seats).expect("made");
+    std::fs::write(seats.join("seat0"), format!("IS_SEAT0=1\nACTIVE=c2\nACTIVE_UID={uid}\n")).expect("written");
+    Sense::new(dir)
+}
+
+#[test]
+fn the_user_of_the_active_session_tells_and_no_other() {
+    requires!(Root);
+    const USER: u32 = 4_321;
+    let (dir, path) = place();
+    chmod(dir.path(), Mode::from_raw_mode(0o755)).expect("owned");
+    let of_sessions = dir.path().join("session");
+    for (active, is_let_in) in [(USER, true), (USER + 1, false)] {
+        let mut server = Server::open(&path, None).expect("a socket");
+        server.open_for_sessions(&of_sessions, &seat_of(dir.path(), active)).expect("a socket");
+        let (control, session) = (path.clone(), of_sessions.clone());
+        let connects = std::thread::spawn(move || {
+            let (user, group) = (Uid::from_raw(USER), Gid::from_raw(USER));
+            // A system call of this thread alone: the other threads of the process stay root.
+            rustix::thread::set_thread_res_gid(group, group, group).expect("root may");
+            rustix::thread::set_thread_res_uid(user, user, user).expect("root may");
+            let refused = UnixStream::connect(control).map_err(|error| error.kind()).map(drop);
+            (refused, UnixStream::connect(session).expect("open to all"))
+        });
+        let (refused, mut client) = connects.join().expect("connected");
+        assert_eq!(refused, Err(ErrorKind::PermissionDenied));
+        client.set_nonblocking(true).expect("a socket");
+        client.write_all(&message("org.brisk.Daemon.SetFront")).expect("sent");
+        let mut calls = Vec::new();
+        for _ in 0..3 {
+            let quiet = vec![PollFlags::IN; server.interests(S).len()];
+            calls.extend(server.turn(S, &quiet));
+        }
+        let told: Vec<_> = calls.iter().map(|call| (call.is_of_session, call.peer.uid)).collect();
+        assert_eq!(told, if is_let_in { vec![(true, USER)] } else { vec![] });
+    }
+    assert!(!of_sessions.exists(), "it goes with the server");
 }
 
 proptest::proptest! {

@@ -9,7 +9,7 @@ use brisk_api::{Happening, Status};
 use crate::harness::{App, Briskd, Loop, place, turn};
 
 /// Dirty pages of other programs of the machine are none of a test's business.
-const CONFIG: &str = "[engines]\norder = [\"smartio\"]\n[smartio]\ndirty_min_mib = 0\n";
+const CONFIG: &str = "[engines]\norder = [\"smartio\"]\ntrial = false\n[smartio]\ndirty_min_mib = 0\n";
 
 /// The group of an app, and its name.
 pub(super) fn group(id: &str) -> Option<(PathBuf, String)> {

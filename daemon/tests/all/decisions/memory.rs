@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::launches::group;
 use crate::harness::{App, Briskd, place, run, run_in_zone};
 
-pub(super) const CONFIG: &str = "[engines]\norder = [\"iram\"]\n";
+pub(super) const CONFIG: &str = "[engines]\norder = [\"iram\"]\ntrial = false\n";
 
 fn row(daemon: &Briskd, id: &str) -> Option<AppMemory> {
     let apps: Apps = daemon.client().call("GetApps", &[], "apps").expect("it answers");
@@ -122,7 +122,7 @@ fn what_apps_do_is_read_for_an_engine_that_decides_by_it_or_a_client_that_asks()
         read.contains(&true)
     };
     assert!(recorded(CONFIG));
-    for rest in ["[engines]\norder = []\n", "[engines]\norder = [\"smartio\", \"smartstorage\"]\n"] {
+    for rest in ["[engines]\norder = []\n", "[engines]\norder = [\"smartio\", \"smartstorage\"]\ntrial = false\n"] {
         assert!(!recorded(rest), "{rest}");
         let daemon = Briskd::start(place(&[], rest), &["--dry-run"]);
         let status = daemon.status();

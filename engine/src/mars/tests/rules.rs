@@ -1,5 +1,6 @@
 //! Whole decisions: what is written out, read back and left alone.
 
+use brisk_core::device::Speeds;
 use brisk_core::pages::{Away, MappedFile};
 
 use super::*;
@@ -10,7 +11,12 @@ pub(super) const PAGES: u64 = 16 * 1024;
 const HOT: (u64, u64) = (2_000, 1_024);
 
 /// A machine with the app `a`, whose hot set is known, left long ago, and another one in front.
+/// MARS, tables 1 and 2.
+const NEXUS4: Speeds =
+    Speeds { random_read_us: 585.0, read_mib_per_s: 63.0, write_mib_per_s: 16.0, parallel_reads: 1.0 };
+
 pub(super) fn used(config: Config) -> Machine {
+    let config = Config { flash: Some(NEXUS4), ..config };
     let mut machine = Machine::new(config, &["a", "b", "c"]);
     machine.step(400, &[focused("a")]);
     let touched = returned(
@@ -368,7 +374,7 @@ fn a_thaw_of_others_is_taken_in_and_a_refused_one_is_repeated() {
 
 #[test]
 fn what_is_not_done_is_not_requested_in_each_round() {
-    for outcome in [Outcome::Paused, Outcome::Planned { from: None, to: None }] {
+    for outcome in [Outcome::Paused, Outcome::HeldOut, Outcome::Planned { from: None, to: None }] {
         let mut machine = used(Config::default());
         let scans = [scanned(&[(0, PAGES)], &[]), nothing_of("b")];
         let first = machine.step(10, &scans);

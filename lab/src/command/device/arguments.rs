@@ -20,7 +20,8 @@ Examples:
   brisk lab ctl $dev                # counters, lateness, and whether they are reliable
   brisk lab down $dev
 
-A DEVICE is named by its block device (/dev/loop3, or ublkb0 where the kernel has ublk) or by its number in `brisk lab list`.";
+A DEVICE is named by its block device (/dev/loop3, or ublkb0 where the kernel has ublk) or by its number in `brisk lab \
+list`.";
 
 /// Arguments of `brisk lab`.
 #[derive(Debug, clap::Args)]

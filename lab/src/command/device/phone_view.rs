@@ -38,8 +38,8 @@ pub(super) fn made(listed: &Listed) -> String {
         format!("phone {}, {} of {} on {device}{apps}\n", listed.id, format_bytes(listed.size_bytes), listed.preset);
     if let Some(spec) = &listed.memory {
         text += &format!(
-            "{} of memory, {}; unlike on a device, processes reclaim at the limit themselves (no kswapd), and the kernel's own \
-             memory is outside of it\n",
+            "{} of memory, {}; unlike on a device, processes reclaim at the limit themselves (no kswapd), and the \
+             kernel's own memory is outside of it\n",
             format_bytes(spec.limit_bytes),
             swap(spec)
         );

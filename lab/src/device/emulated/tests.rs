@@ -296,7 +296,8 @@ proptest! {
         for page in 0..64 {
             let found = device.store.read(page as u64 * 4096, 4096);
             prop_assert!(found.iter().all(|byte| *byte == found[0]), "page {} is torn", page);
-            prop_assert!((durable[page]..=version[page]).contains(&found[0]), "page {}: {} durable, {} found", page, durable[page], found[0]);
+            prop_assert!((durable[page]..=version[page]).contains(&found[0]), "page {}: {} durable, {} \
+                found", page, durable[page], found[0]);
         }
     }
 }

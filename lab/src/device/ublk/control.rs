@@ -66,7 +66,8 @@ impl Control {
                     .to_owned(),
             )),
             Err((_, error)) => Err(failed(format!(
-                "give commands to {DEV_CONTROL} through io_uring (is kernel.io_uring_disabled 0?); or use --backend fuse"
+                "give commands to {DEV_CONTROL} through io_uring (is kernel.io_uring_disabled 0?); or use --backend \
+                 fuse"
             ))(error)),
         }
     }

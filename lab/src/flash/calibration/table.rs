@@ -93,7 +93,8 @@ programs, run length, stray writes, log blocks) was decided with all published f
 tests the numbers, not the choice of mechanisms. Five rows of the validation half say little: three cards' random writes
 are printed with one digit, and sequential reads on the Nexus 4 are one load whatever the record size.
 
-*Beyond* are published figures of the Galaxy S5 that nothing was promised for: the model has no mechanism by which several
+*Beyond* are published figures of the Galaxy S5 that nothing was promised for: the model has no mechanism by which \
+several
 writers gain on one unit, and no CFQ.
 
 ";

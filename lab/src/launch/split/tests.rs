@@ -213,14 +213,18 @@ proptest! {
     }
 
     #[test]
-    fn splits_of_adjoining_windows_add_up_to_the_split_of_both(events in any_events(), mut cuts in [0u64..1_100, 0u64..1_100, 0u64..1_100]) {
+    fn splits_of_adjoining_windows_add_up_to_the_split_of_both(
+        events in any_events(), mut cuts in [0u64..1_100, 0u64..1_100, 0u64..1_100],
+    ) {
         cuts.sort_unstable();
         let [from, between, to] = cuts;
         prop_assert_eq!(sum(split(&events, from..between), split(&events, between..to)), split(&events, from..to));
     }
 
     #[test]
-    fn splits_in_one_pass_equal_splits_one_by_one(events in any_events(), mut bounds in prop::collection::vec(0u64..1_100, 2..6)) {
+    fn splits_in_one_pass_equal_splits_one_by_one(
+        events in any_events(), mut bounds in prop::collection::vec(0u64..1_100, 2..6),
+    ) {
         bounds.sort_unstable();
         let many: Vec<Exclusive> = bounds.windows(2).map(|pair| split(&events, pair[0]..pair[1])).collect();
         prop_assert_eq!(split_between(&events, &bounds), many);

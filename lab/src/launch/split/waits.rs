@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use crate::results::Cause;
 use brisk_probes::{Event, Kind, Operation, Wait};
-use brisk_report::results::Cause;
 
 use super::system_call::{Family, family};
 

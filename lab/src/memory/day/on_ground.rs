@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::phone::App;
+use crate::results::{AppVisit, DayFlash, DayMemory, EndedApp, Ending};
 use brisk_core::causes::in_one_line;
-use brisk_report::results::{AppVisit, DayFlash, DayMemory, EndedApp, Ending};
 
 use super::replay::{Arrival, Came, Dwelt, Paging, Visitor};
 use crate::memory::error::{Error, Result};

@@ -12,7 +12,8 @@ use super::usage::{Session, UsageError, UsageTrace};
 pub enum PlanError {
     #[error(transparent)]
     Usage(#[from] UsageError),
-    #[error("{user} has no session in the span: it begins {} after the first session, and the last is {} after it", words(*.from_ms), words(*.last_ms))]
+    #[error("{user} has no session in the span: it begins {} after the first session, and the last is {} after \
+             it", words(*.from_ms), words(*.last_ms))]
     NoSessions { user: String, from_ms: u64, last_ms: u64 },
     #[error("the span has no app '{app}' to map: it has {known}")]
     NoSuchApp { app: String, known: String },
@@ -21,8 +22,8 @@ pub enum PlanError {
     #[error("'{app}' is not among the apps of the phone that were chosen: {known}")]
     NotChosen { app: String, known: String },
     #[error(
-        "in this span {user} uses one of the mapped apps only, so there is no switch: choose a longer span (--span) or more \
-         apps (--apps)"
+        "in this span {user} uses one of the mapped apps only, so there is no switch: choose a longer span (--span) or \
+         more apps (--apps)"
     )]
     NoSwitch { user: String },
 }
@@ -301,7 +302,8 @@ mod tests {
         assert_eq!(apps(&span(60_000, Some(120_000)).expect("a plan")), ["xterm", "evince"]);
         assert_eq!(span(60_000, None).expect("a plan").visits[0].trace_ms, 0);
         let said = span(600_000, Some(1_000)).expect_err("after the end").to_string();
-        let wanted = "u has no session in the span: it begins 10 min 0 s after the first session, and the last is 3 min 0 s after it";
+        let wanted = "u has no session in the span: it begins 10 min 0 s after the first session, and the last is 3 \
+                      min 0 s after it";
         assert_eq!(said, wanted);
         let said = span(0, Some(60_000)).expect_err("one app").to_string();
         assert!(said.contains("uses one of the mapped apps only"), "{said}");

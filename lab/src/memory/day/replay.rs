@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use brisk_report::results::{AppState, DayFlash, DayMemory, DayState, DaySwitch, EndedApp, Ending, Split};
+use crate::results::{AppState, DayFlash, DayMemory, DayState, DaySwitch, EndedApp, Ending, Split};
 
 use super::plan::{Plan, PlannedVisit};
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::phone::App;
-use brisk_report::results::{AppVisit, EndedApp, EndedBy};
+use crate::results::{AppVisit, EndedApp, EndedBy};
 
 use super::Ground;
 use crate::memory::error::Result;

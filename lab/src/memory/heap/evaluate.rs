@@ -5,12 +5,12 @@
 //! is known. The rule of the engine has seen the other apps of the table, too, as it has on a device: their last ten
 //! runs.
 
+use crate::results::{HeapAim, HeapAlpha, HeapApp, HeapOrder, HeapThreshold};
 use brisk_engine::iram::Mode;
 use brisk_engine::iram::heap::arx::{Order, Pair};
 use brisk_engine::iram::heap::cross_validation::{Cell, TRACE_SAMPLES, TRACES, cross_validate};
 use brisk_engine::iram::heap::threshold::{ALPHA, Fitted, threshold_bytes};
 use brisk_engine::iram::heap::{DEFAULT_BYTES, DEFAULT_FOR_NS, Heap, MISS_SHARE};
-use brisk_report::results::{HeapAim, HeapAlpha, HeapApp, HeapOrder, HeapThreshold};
 
 use super::Runs;
 

@@ -208,7 +208,8 @@ mod tests {
         assert_eq!(table.traces[0].samples, [(0.0, 1024), (5.5, 2048)], "in the order of time");
 
         let rss = "run,time_s,pid,process,vsz_kb,rss_kb\n\
-                   m,1654692443.4,10,ui,9,1\nm,1654692445.4,10,ui,9,2\nm,1654692445.4,11,mail,9,3\nm,1654692447.4,12,mail,9,4\n";
+                   m,1654692443.4,10,ui,9,1\nm,1654692445.4,10,ui,9,2\n\
+                   m,1654692445.4,11,mail,9,3\nm,1654692447.4,12,mail,9,4\n";
         let table = Table::parse(rss).expect("read");
         let found: Vec<(&str, bool)> = table.traces.iter().map(|one| (one.app.as_str(), one.from_launch)).collect();
         assert_eq!(

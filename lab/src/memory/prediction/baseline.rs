@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use brisk_report::results::PredictionWay;
+use crate::results::PredictionWay;
 
 /// Counts uses.
 pub(super) struct Baseline<'a> {

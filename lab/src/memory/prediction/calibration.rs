@@ -1,6 +1,6 @@
 //! Reliability of predicted chances: in bins of ten percent, what was predicted and what came true.
 
-use brisk_report::results::{Calibration, CalibrationBin};
+use crate::results::{Calibration, CalibrationBin};
 
 const BINS: usize = 10;
 

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use crate::launch::Resident;
 use crate::phone::App;
+use crate::results::{FreeMemory, FreeSample, FreeStep, MemoryPart};
 use crate::screen::Input;
-use brisk_report::results::{FreeMemory, FreeSample, FreeStep, MemoryPart};
 
 use super::Bed;
 use super::sampling::sampled;

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use crate::phone::App;
+use crate::results::{AppGrowth, Ending, GrowthRun, GrowthSample, MemoryPart};
 use brisk_core::stats::Summary;
-use brisk_report::results::{AppGrowth, Ending, GrowthRun, GrowthSample, MemoryPart};
 
 use super::sampling::sampled;
 use super::{Bed, memory_of};

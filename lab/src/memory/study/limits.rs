@@ -8,8 +8,8 @@ use std::time::Duration;
 use crate::launch::over::Limits as TimeLimits;
 use crate::launch::{Launcher, Settings, Start};
 use crate::phone::App;
+use crate::results::{Ending, LimitCell, MemoryPart, Stage, StartLimits};
 use brisk_core::stats::Summary;
-use brisk_report::results::{Ending, LimitCell, MemoryPart, Stage, StartLimits};
 
 use super::Bed;
 use crate::memory::error::{Error, Result};

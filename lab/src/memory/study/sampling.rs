@@ -108,7 +108,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_next_sample_is_a_multiple_and_ahead(last in 0u32..1000, interval_ms in 1u64..500, late_ms in 0u64..100_000) {
+        fn the_next_sample_is_a_multiple_and_ahead(last in 0u32..1000, interval_ms in 1u64..500,
+            late_ms in 0u64..100_000) {
             let interval = Duration::from_millis(interval_ms);
             let last = interval * last;
             let now = last + Duration::from_millis(late_ms);

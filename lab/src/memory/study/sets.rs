@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use crate::launch::Resident;
 use crate::phone::{App, MemoryGroup, SwapKind};
+use crate::results::{AppSets, Ending, MemoryPart, RelaunchRun};
 use crate::screen::Input;
 use brisk_core::stats::Summary;
-use brisk_report::results::{AppSets, Ending, MemoryPart, RelaunchRun};
 use brisk_sense::{Sense, SmapsRollup};
 
 use super::sampling::after;

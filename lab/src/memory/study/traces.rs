@@ -1,6 +1,6 @@
 //! The runs of apps as a table, for the heap predictor and for other programs.
 
-use brisk_report::results::AppGrowth;
+use crate::results::AppGrowth;
 
 use crate::memory::error::{Result, io as failed};
 
@@ -37,8 +37,8 @@ pub fn traces(growth: &[AppGrowth]) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::{GrowthRun, GrowthSample};
     use brisk_core::stats::Summary;
-    use brisk_report::results::{GrowthRun, GrowthSample};
 
     #[test]
     fn a_reader_gets_every_sample_back() {

@@ -1,5 +1,5 @@
 use crate::phone::Catalogue;
-use brisk_report::results::{AppState, Ending, RelaunchRun};
+use crate::results::{AppState, Ending, RelaunchRun};
 
 use super::*;
 

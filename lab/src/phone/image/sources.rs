@@ -180,8 +180,10 @@ mod tests {
     fn the_machines_mirror_is_found_in_both_forms() {
         let own = (MIRROR.to_owned(), SECURITY.to_owned());
         assert_eq!(found(&[]), own);
-        let list = "# deb http://old/debian x main\ndeb [arch=amd64 signed-by=/k] https://mirror.example/pub/debian/ trixie main\n\
-                    deb-src http://src/debian trixie main\ndeb http://mirror.example/debian-security trixie-security main";
+        let list = "# deb http://old/debian x main\ndeb [arch=amd64 signed-by=/k] https://mirror.example/pub/debian/ \
+                    trixie main\n\
+                    deb-src http://src/debian trixie main\ndeb http://mirror.example/debian-security trixie-security \
+                    main";
         let wanted =
             ("https://mirror.example/pub/debian".to_owned(), "http://mirror.example/debian-security".to_owned());
         assert_eq!(found(&[list]), wanted);
@@ -208,7 +210,8 @@ mod tests {
 
     #[test]
     fn only_settings_for_access_to_mirrors_are_copied() {
-        let dump = "APT \"\";\nAcquire \"\";\nAcquire::http::Proxy \"http://proxy:3128\";\nAcquire::Check-Valid-Until \"false\";\n\
+        let dump = "APT \"\";\nAcquire \"\";\nAcquire::http::Proxy \"http://proxy:3128\";\nAcquire::Check-Valid-Until \
+                    \"false\";\n\
                     Acquire::IndexTargets::deb::Packages::MetaKey \"x\";\nAcquire::Languages:: \"none\";\n\
                     Acquire::http::Proxy-Auto-Detect \"/usr/bin/find-proxy\";\nDPkg::Post-Invoke:: \"rm x\";\n\
                     Acquire::https::CaInfo \"/etc/ca.pem\";";

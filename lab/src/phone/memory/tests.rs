@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::launch::{App, Launcher, Settings, Start};
-use brisk_report::results::Ending;
+use crate::results::Ending;
 use brisk_requires::requires;
 
 use super::*;

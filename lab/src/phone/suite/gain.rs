@@ -1,8 +1,8 @@
 //! Gain for an app by brisk, from the four sets of its launches.
 
 use crate::launch::series::compare;
-use brisk_report::results::conditions::{self, IDLE, IDLE_BRISK, WRITERS, WRITERS_BRISK};
-use brisk_report::results::{EngineGain, Gain, LaunchSet, Stage, SuiteApp, Temperature};
+use crate::results::conditions::{self, IDLE, IDLE_BRISK, WRITERS, WRITERS_BRISK};
+use crate::results::{EngineGain, Gain, LaunchSet, Stage, SuiteApp, Temperature};
 
 /// Least added latency, as a share of a launch, for which a gain is computed.
 const ADDS_AT_LEAST: f64 = 0.05;
@@ -60,7 +60,7 @@ fn settled_ms(set: &LaunchSet) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::phone::suite::samples::{self, app, run};
-    use brisk_report::results::Ending;
+    use crate::results::Ending;
 
     fn set(label: &str, times_ms: &[f64]) -> LaunchSet {
         samples::set(label, times_ms.iter().map(|at_ms| run(Ending::Settled, Some(*at_ms))).collect())

@@ -1,7 +1,7 @@
 //! Sample launches for tests.
 
 use crate::launch::series::summarise;
-use brisk_report::results::{Ending, LaunchRun, LaunchSet, Stage, StageTime, SuiteApp, Temperature};
+use crate::results::{Ending, LaunchRun, LaunchSet, Stage, StageTime, SuiteApp, Temperature};
 
 /// A launch with this ending, settled after `settled_ms`.
 pub(super) fn run(ending: Ending, settled_ms: Option<f64>) -> LaunchRun {

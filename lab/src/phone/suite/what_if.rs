@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use crate::launch::series::{compare, summarise};
 use crate::launch::{Launcher, Plan, Setup, Surroundings};
+use crate::results::{Condition, LaunchComparison, LaunchRun, LaunchSet, SqliteResult, SuiteApp, Temperature};
 use crate::screen::Screen;
 use brisk_core::causes::in_one_line;
 use brisk_core::stats::Summary;
-use brisk_report::results::{Condition, LaunchComparison, LaunchRun, LaunchSet, SqliteResult, SuiteApp, Temperature};
 
 use super::Outcome;
 use crate::phone::catalogue::App;

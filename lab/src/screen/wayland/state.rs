@@ -92,8 +92,6 @@ pub(super) struct State {
     toplevels: HashMap<ObjectId, Toplevel>,
     windows_so_far: u64,
     activations_so_far: u64,
-    /// Whether the compositor tells of windows no more.
-    pub(super) windows_finished: bool,
 }
 
 impl State {
@@ -110,12 +108,6 @@ impl State {
     /// Whether a window has the keys.
     pub(super) fn is_activated(&self, window: u64) -> bool {
         self.toplevels.values().any(|toplevel| toplevel.info.id == window && toplevel.activation.is_some())
-    }
-
-    /// The window that was activated last, of those that are activated.
-    pub(super) fn active(&self) -> Option<&WindowInfo> {
-        let activated = self.toplevels.values().filter(|toplevel| toplevel.shown && toplevel.activation.is_some());
-        activated.max_by_key(|toplevel| toplevel.activation).map(|toplevel| &toplevel.info)
     }
 
     fn change(&mut self, kind: Kind) {
@@ -211,16 +203,12 @@ impl Dispatch<ZwlrForeignToplevelManagerV1, ()> for State {
         _: &Connection,
         _: &QueueHandle<Self>,
     ) {
-        match event {
-            zwlr_foreign_toplevel_manager_v1::Event::Toplevel { toplevel } => {
-                // The protocol reuses its own ids for other windows.
-                state.windows_so_far += 1;
-                let info = WindowInfo { id: state.windows_so_far, ..WindowInfo::default() };
-                let id = toplevel.id();
-                state.toplevels.insert(id, Toplevel { info, handle: Some(toplevel), ..Toplevel::default() });
-            }
-            zwlr_foreign_toplevel_manager_v1::Event::Finished => state.windows_finished = true,
-            _ => {}
+        if let zwlr_foreign_toplevel_manager_v1::Event::Toplevel { toplevel } = event {
+            // The protocol reuses its own ids for other windows.
+            state.windows_so_far += 1;
+            let info = WindowInfo { id: state.windows_so_far, ..WindowInfo::default() };
+            let id = toplevel.id();
+            state.toplevels.insert(id, Toplevel { info, handle: Some(toplevel), ..Toplevel::default() });
         }
     }
 

@@ -100,23 +100,6 @@ impl Windows {
         self.managed
     }
 
-    /// The window that has the keys, as the window manager says.
-    pub(super) fn active(&self, link: &Link) -> Result<Option<WindowInfo>> {
-        let name = self.atoms._NET_ACTIVE_WINDOW;
-        let asked = link.conn.get_property(false, self.root, name, AtomEnum::WINDOW, 0, 1);
-        let reply = link.answer("the active window", link.sent("the active window", asked)?.reply())?;
-        match reply.value32().and_then(|mut windows| windows.next()).filter(|window| *window != x11rb::NONE) {
-            Some(window) => self.info(link, window),
-            None => Ok(None),
-        }
-    }
-
-    /// Whether an event tells of another active window.
-    pub(super) fn is_of_active(&self, event: &Event) -> bool {
-        let names = [self.atoms._NET_ACTIVE_WINDOW, self.atoms._NET_SUPPORTING_WM_CHECK];
-        matches!(event, Event::PropertyNotify(event) if event.window == self.root && names.contains(&event.atom))
-    }
-
     /// Marks a scan as due if `event` requires it.
     pub(super) fn note(&mut self, event: &Event) {
         match event {

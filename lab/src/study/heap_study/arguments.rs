@@ -18,14 +18,13 @@ The table (CSV or tabs, packed by gzip or not; - is standard input) is known by 
   app, run, time_ms, anonymous_bytes, swapped_bytes     of brisk study memory: need is anonymous memory, also in swap
   run, process, uptime_s, total_heap_alloc              of Android's dumpsys meminfo, in kB: need is the heap in use
   run, time_s, pid, process, rss_kb                     resident memory of processes: need is that
-What dumpsys meminfo prints is read as well, one snapshot after the other, each with its line 'Uptime:': the heap in use \
-of processes (a run for each process id), and without a process the resident memory of all.
+What dumpsys meminfo prints is read as well, one snapshot after the other, each with its line 'Uptime:': the heap in \
+use of processes (a run for each process id), and without a process the resident memory of all.
 
-Each run is judged by what the ten runs before it taught, and by nothing of its own future. Rules: fixed is 128 MB; persistence the last \
-value and the conformal quantile of its changes; paper the prediction by ARX and twice its error; adaptive what briskd does, \
-which has seen the other apps, too; hindsight \
-the least margin above the last value that would have been enough, which no rule can know. Exit codes: 0 evaluated, 2 not possible, \
-130 stopped by Ctrl-C.";
+Each run is judged by what the ten runs before it taught, and by nothing of its own future. Rules: fixed is 128 MB; \
+persistence the last value and the conformal quantile of its changes; paper the prediction by ARX and twice its error; \
+adaptive what briskd does, which has seen the other apps, too; hindsight the least margin above the last value that \
+would have been enough, which no rule can know. Exit codes: 0 evaluated, 2 not possible, 130 stopped by Ctrl-C.";
 
 const INTERVAL_LEAST: Duration = Duration::from_millis(20);
 const HOUR: Duration = Duration::from_secs(3_600);

@@ -125,7 +125,8 @@ pub(crate) struct CompareArgs {
     #[arg(long, requires = "tuned")]
     pub(crate) search: bool,
     /// Settings that the search tries of each scheduler; the best three meet again in loads of full length
-    #[arg(long, value_name = "N", default_value_t = 24, requires = "tuned", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 24, requires = "tuned",
+        value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) search_budget: u16,
     /// Lengths of loads when they are tried first, over those in the comparison
     #[arg(long, value_name = "FACTOR", default_value_t = SEARCH_SCALE, value_parser = factor, requires = "tuned")]

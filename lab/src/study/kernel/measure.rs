@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use crate::results::{Document, Environment, Header, KernelFidelity, KernelReport, KernelScenario, SCHEMA_VERSION};
 use crate::study::kernel::arguments::Common;
 use crate::vm::aims::{self, Aim};
 use crate::vm::compare::{self, Found, Options};
@@ -13,9 +14,6 @@ use crate::vm::sources::Source;
 use crate::vm::{Error, Watch};
 use anyhow::{Context as _, bail};
 use brisk_command::session::Session;
-use brisk_report::results::{
-    Document, Environment, Header, KernelFidelity, KernelReport, KernelScenario, SCHEMA_VERSION,
-};
 
 use super::found;
 
@@ -51,7 +49,7 @@ pub(super) fn measure(
     session.clear();
     match outcome {
         Ok(report) => {
-            common.guests.outputs.write(&Document::Kernel(Box::new(report)))?;
+            common.guests.outputs.write(&Document::from(report))?;
             // Each was printed when it happened; the last line on a terminal counts them.
             if !failed.is_empty() {
                 brisk_program::error!("brisk: {} of the scenarios have no figures", failed.len());
@@ -114,7 +112,7 @@ fn measured(
         way.done(place, 1.0);
         report.header.duration_s = way.begun.elapsed().as_secs_f64();
         if parts.len() > 1 {
-            common.guests.outputs.keep(&Document::Kernel(Box::new(report.clone())))?;
+            common.guests.outputs.keep(&Document::from(report.clone()))?;
             let left = way.left();
             let left = left.trim_end_matches(": ");
             session.say(&format!(
@@ -143,7 +141,7 @@ pub(crate) fn header(lab: &Lab, seed: u64) -> Header {
         duration_s: 0.0,
         environment: Environment {
             brisk_version: env!("CARGO_PKG_VERSION").to_owned(),
-            commit: brisk_report::results::commit(),
+            commit: crate::results::commit(),
             kernel: lab.kernel.release.clone(),
             architecture: std::env::consts::ARCH.to_owned(),
             cpus: 1,

@@ -19,9 +19,10 @@ Examples:
   brisk latency --show mousepad >mine.toml          # a script to begin with
   brisk latency evince --preset galaxy-s5-emmc --cold   # on an emulated phone
 
-On a phone a script's app is launched as the phone's catalogue has it, with a document (see brisk lab phone apps), unless a \
-command is given. The input goes to whatever has the focus of the display: use --virtual, or leave the keyboard alone. Exit codes: 0 measured, 1 \
-measured but some answers never settled, 2 not possible, 130 stopped by Ctrl-C.";
+On a phone a script's app is launched as the phone's catalogue has it, with a document (see brisk lab phone apps), \
+unless a command is given. The input goes to whatever has the focus of the display: use --virtual, or leave the \
+keyboard alone. Exit codes: 0 measured, 1 measured but some answers never settled, 2 not possible, 130 stopped by \
+Ctrl-C.";
 
 /// Arguments of `brisk latency`.
 #[derive(Debug, clap::Args)]
@@ -34,7 +35,8 @@ pub(crate) struct Args {
     #[arg(last = true)]
     pub(crate) command: Vec<OsString>,
     /// Send so many pseudo-random events instead of a script, and measure how long they take (the paper: 500)
-    #[arg(long, value_name = "EVENTS", value_parser = clap::value_parser!(u64).range(1..=1_000_000), requires = "command")]
+    #[arg(long, value_name = "EVENTS", value_parser = clap::value_parser!(u64).range(1..=1_000_000),
+        requires = "command")]
     pub(crate) monkey: Option<u64>,
     /// Seed of the events: the same seed gives the same events
     #[arg(long, value_name = "N", default_value_t = MONKEY_SEED)]

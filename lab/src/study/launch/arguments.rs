@@ -22,9 +22,9 @@ Examples:
   brisk launch --no-screen -- sh -c 'sleep 1; cat large-file'   # until it ends, or was idle for the time of --idle
   brisk launch --preset galaxy-s5-emmc -- evince # on an emulated phone, with the document that is there
 
-The app is ended after each launch: save what is open in it before. Root gets the whole picture: the split by cause, what was \
-read, and cold launches that are cold. Exit codes: 0 measured, 1 measured but some launches did not settle, 2 not possible, \
-130 stopped by Ctrl-C.";
+The app is ended after each launch: save what is open in it before. Root gets the whole picture: the split by cause, \
+what was read, and cold launches that are cold. Exit codes: 0 measured, 1 measured but some launches did not settle, 2 \
+not possible, 130 stopped by Ctrl-C.";
 
 /// Limits of --timeout and --unsettled.
 const SECOND: Duration = Duration::from_secs(1);

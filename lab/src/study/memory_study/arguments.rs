@@ -23,10 +23,10 @@ Examples:
   brisk study memory --parts limits --limits 16M,24M,32M --apps xterm,evince
   brisk study memory --parts growth --apps evince --runs 1 --length 20s  # within half a minute
 
-It is measured on an emulated phone with limited memory, with the flash of nexus4-emmc where neither --preset nor --phone is \
-given. The part sets needs swap on that flash, and is refused while this machine has other swap areas in use. Exit codes: 0 \
-measured, 1 measured but some apps could not be launched, 2 not possible, 130 stopped by Ctrl-C. When a part is stopped or not \
-possible, those before it are shown all the same.";
+It is measured on an emulated phone with limited memory, with the flash of nexus4-emmc where neither --preset nor \
+--phone is given. The part sets needs swap on that flash, and is refused while this machine has other swap areas in \
+use. Exit codes: 0 measured, 1 measured but some apps could not be launched, 2 not possible, 130 stopped by Ctrl-C. \
+When a part is stopped or not possible, those before it are shown all the same.";
 
 /// Limits of the durations.
 const INTERVAL_LEAST: Duration = Duration::from_millis(20);
@@ -71,7 +71,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     pub(crate) traces: Option<PathBuf>,
     /// limits: memory of an app
-    #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = size, default_value = "16MiB,32MiB,64MiB,128MiB,256MiB")]
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = size,
+        default_value = "16MiB,32MiB,64MiB,128MiB,256MiB")]
     pub(crate) limits: Vec<u64>,
     /// limits: tries of each app under each limit; all are done, also when the first ones agree
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]

@@ -8,15 +8,16 @@ use brisk_command::output::Outputs;
 
 const AFTER_HELP: &str = "\
 Examples:
-  brisk predict eval usage.csv.gz                                     # adaptive and published predictor, and two baselines
+  brisk predict eval usage.csv.gz                                     # adaptive and published predictor, and two \
+  baselines
   brisk predict eval usage.csv --context context.csv --user u2 --utc-offset u2=+01:00 --html prediction.html
   brisk predict eval usage.csv.gz --mode adaptive,lru --join u5 --json=prediction.json
 
-A usage trace is a table (CSV or tabs, also as .gz; - is standard input): user_id, timestamp (s), app, duration_s; \
-a line for each app that came to the front. For each \
-user, from a cold start, the likeliest apps are named before each launch, which is a hit where the launched app is among them; then it is \
-learned. Uncollapsed, each line is a launch; collapsed, a line of the app in front is none, and that app is never named. Logs that have one \
-visit in several lines need --join. Exit codes: 0 done, 2 not possible, 130 stopped by Ctrl-C.";
+A usage trace is a table (CSV or tabs, also as .gz; - is standard input): user_id, timestamp (s), app, duration_s; a \
+line for each app that came to the front. For each user, from a cold start, the likeliest apps are named before each \
+launch, which is a hit where the launched app is among them; then it is learned. Uncollapsed, each line is a launch; \
+collapsed, a line of the app in front is none, and that app is never named. Logs that have one visit in several lines \
+need --join. Exit codes: 0 done, 2 not possible, 130 stopped by Ctrl-C.";
 
 /// Arguments of `brisk predict`.
 #[derive(Debug, clap::Args)]

@@ -12,10 +12,10 @@ Examples:
   brisk prove --engines prefetch,smartio            # these engines together, and each alone
   brisk prove --profiles found                      # with what brisk study frontier --save --profiles found has found
 
-Launches alternate between the kernel's settings and brisk's, idle and concurrent with a background writer. Nothing of this machine \
-but the emulated phone is managed by the daemon that is measured. A proof is refused while another briskd manages the phone's device. \
-Exit codes: 0 measured, 1 measured but something could not be, or another program changed settings meanwhile, 2 not possible, 130 \
-stopped by Ctrl-C.";
+Launches alternate between the kernel's settings and brisk's, idle and concurrent with a background writer. Nothing of \
+this machine but the emulated phone is managed by the daemon that is measured. A proof is refused while another briskd \
+manages the phone's device. Exit codes: 0 measured, 1 measured but something could not be, or another program changed \
+settings meanwhile, 2 not possible, 130 stopped by Ctrl-C.";
 
 /// Arguments of `brisk prove`.
 #[derive(Debug, clap::Args)]

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::results::ChangedSetting;
 use brisk_core::outcome::Outcome;
 use brisk_core::reason::Value;
 use brisk_record::{Decided, Item, Reader};
-use brisk_report::results::ChangedSetting;
 
 /// What it wrote, and from where it had the values.
 #[derive(Debug, Default, PartialEq)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::study::prove::arguments::Args;
 use anyhow::{Context as _, bail};
-use brisk_daemon::config::{Config, Devices};
+use brisk_daemon::config::{Config, Devices, Order};
 use brisk_daemon::{engines, profiles};
 use brisk_profile::store::PROFILES;
 use brisk_sense::Sense;
@@ -42,7 +42,11 @@ pub(super) fn check(args: &Args, sense: &Sense) -> anyhow::Result<Input> {
     let is_named = args.profiles != Path::new(PROFILES);
     let directory = std::path::absolute(&args.profiles)?;
     check_profiles(&directory, &config, is_named)?;
-    let order = if args.engines.is_empty() { &config.engines.order } else { &args.engines };
+    let order = match (&config.engines.order, args.engines.is_empty()) {
+        (_, false) => args.engines.clone(),
+        (Order::Auto, true) => variants::UNNAMED.map(str::to_owned).to_vec(),
+        (Order::These(names), true) => names.clone(),
+    };
     let prefetches = order.iter().any(|name| name == brisk_engine::prefetch::NAME);
     Ok(Input { briskd, config: text, profiles: directory, variants, prefetches })
 }
@@ -62,7 +66,8 @@ fn configuration(path: &Path, sense: &Sense) -> anyhow::Result<(Config, String)>
         let known = sense.block_device_names()?;
         if let Some(name) = names.iter().find(|name| !known.contains(&name.replace('/', "!"))) {
             bail!(
-                "{}: devices: this machine has no disk '{name}'; leave 'devices' out, the proof manages the phone's device alone",
+                "{}: devices: this machine has no disk '{name}'; leave 'devices' out, the proof manages the phone's \
+                 device alone",
                 path.display()
             );
         }

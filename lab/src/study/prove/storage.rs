@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::launch::scope::Scope;
 use crate::phone::{Companion, Phone};
+use crate::results::{Direction, Header, ProfileMeter, ProveStorage};
 use anyhow::Context as _;
 use brisk_bench::study::Common;
 use brisk_bench::study::jobs::{self, Options, Turns};
@@ -14,7 +15,6 @@ use brisk_bench::{Control, Error, Result};
 use brisk_command::session::Session;
 use brisk_profile::lab_client::Client;
 use brisk_profile::meter::{self, About, Meter, Work};
-use brisk_report::results::{Direction, Header, ProfileMeter, ProveStorage};
 use brisk_sense::Sense;
 
 /// Readers, and as many writers: as in dissertation 4.5.2.

@@ -4,15 +4,17 @@
 use std::path::Path;
 
 use crate::phone::WriterSpec;
+use crate::results::Condition;
+use crate::results::conditions::{self, IDLE, WRITERS};
 use anyhow::{Context as _, bail};
 use brisk_daemon::engines::NAMES;
-use brisk_report::results::Condition;
-use brisk_report::results::conditions::{self, IDLE, WRITERS};
 
 use crate::study::suite::bed::condition;
 
 /// Brisk as it was asked for, in names of conditions.
 const BRISK: &str = "brisk";
+/// Engines of a configuration that names none: those that act on the load that is measured.
+pub(super) const UNNAMED: [&str; 2] = ["smartio", "smartstorage"];
 
 /// Who is at work in a condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,9 +92,14 @@ pub(super) fn configure(chosen: &str, place: &Place<'_>, variant: &Variant) -> a
     kept.insert("path".to_owned(), toml::Value::String(place.record.to_string_lossy().into_owned()));
     kept.insert("max_bytes".to_owned(), toml::Value::Integer(64 << 20));
     daemon.insert("record".to_owned(), toml::Value::Table(kept));
-    if let Some(engines) = &variant.engines {
-        section(&mut table, "engines")?.insert("order".to_owned(), list(engines));
+    let engines = section(&mut table, "engines")?;
+    if let Some(named) = &variant.engines {
+        engines.insert("order".to_owned(), list(named));
+    } else if !engines.get("order").is_some_and(toml::Value::is_array) {
+        engines.insert("order".to_owned(), list(&UNNAMED.map(str::to_owned)));
     }
+    // The proof holds out whole launches itself: of those with brisk, all are.
+    engines.insert("trial".to_owned(), toml::Value::Boolean(false));
     if let Some(prefetch) = place.prefetch {
         table.insert(brisk_engine::prefetch::NAME.to_owned(), toml::Value::Table(prefetch.clone()));
     }
@@ -147,18 +154,21 @@ mod tests {
     #[test]
     fn the_phone_is_the_only_device_and_a_variant_has_its_engines_whatever_the_configuration_lists() {
         let chosen = "[daemon]\ndevices = [\"sda\"]\n[engines]\norder = []\n[prefetch]\nstreams = 3\n";
-        let prefetch: toml::Table = "prove_every = 0\nstreams = 7\n".parse().expect("TOML");
+        let prefetch: toml::Table = "streams = 7\n".parse().expect("TOML");
         let place = Place { disk: "loop7", record: Path::new("/record"), prefetch: Some(&prefetch) };
         for variant in named(&["prefetch", "smartio"]).expect("engines") {
             let text = configure(chosen, &place, &variant).expect("TOML");
             let config = Config::parse(&text).expect("valid");
             assert_eq!(config.daemon.devices, Devices::These(vec!["loop7".to_owned()]));
             assert_eq!(config.daemon.record.path.to_str(), Some("/record"));
-            assert_eq!(Some(config.engines.order), variant.engines);
-            assert_eq!((config.prefetch.prove_every, config.prefetch.streams), (0, 7));
+            assert_eq!(
+                Some(config.engines.names()),
+                variant.engines.as_ref().map(|names| names.iter().map(String::as_str).collect())
+            );
+            assert_eq!((config.engines.trial, config.prefetch.streams), (false, 7));
         }
         let text = configure(chosen, &Place { prefetch: None, ..place }, &named(&[]).expect("none")[0]).expect("TOML");
         let config = Config::parse(&text).expect("valid");
-        assert_eq!((config.engines.order.len(), config.prefetch.streams), (0, 3));
+        assert_eq!((config.engines.names().len(), config.prefetch.streams), (0, 3));
     }
 }

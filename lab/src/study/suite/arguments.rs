@@ -13,7 +13,8 @@ use brisk_command::{duration, size};
 
 const AFTER_HELP: &str = "\
 Examples:
-  brisk suite run                                        # a few apps, idle and concurrent with a writer, in about five minutes
+  brisk suite run                                        # a few apps, idle and concurrent with a writer, in about \
+  five minutes
   brisk suite run --apps all --runs 6 --html suite.html
   brisk suite run --preset nexus4-emmc --conditions idle --apps evince,gimp
   brisk suite whatif --apps chromium,lowriter
@@ -22,9 +23,9 @@ Examples:
   brisk suite day --html day.html                        # a day of use with little memory, in about five minutes
   brisk suite cures --presets sd-kingston --html cures.html   # from a source tree, in virtual time
 
-The first time builds the phone (debootstrap and Debian's packages, some minutes); later it is up in seconds. It is taken down \
-in the end, also after Ctrl-C. Apps: see brisk lab phone apps. Exit codes: 0 measured, 1 measured but some apps could not be, \
-2 not possible, 130 stopped by Ctrl-C.";
+The first time builds the phone (debootstrap and Debian's packages, some minutes); later it is up in seconds. It is \
+taken down in the end, also after Ctrl-C. Apps: see brisk lab phone apps. Exit codes: 0 measured, 1 measured but some \
+apps could not be, 2 not possible, 130 stopped by Ctrl-C.";
 
 /// Limits of --sqlite.
 const SQLITE_LEAST: Duration = Duration::from_secs(1);
@@ -103,14 +104,16 @@ pub(crate) struct WhatIfArgs {
 
 /// Arguments of `brisk suite relaunch`.
 #[derive(Debug, clap::Args)]
-#[command(mut_arg("timeout", |arg| arg.default_value("40s").help("Give up on a return after this time, which it then counts with")))]
+#[command(mut_arg("timeout", |arg| arg.default_value("40s").help("Give up on a return after this time, which it then \
+                                                                  counts with")))]
 #[command(mut_arg("runs", |arg| arg.help("Returns to each app: 3 or more give sums with intervals [default: 3]")))]
 pub(crate) struct RelaunchArgs {
     /// What all of them take.
     #[command(flatten)]
     pub(crate) every: Every,
     /// Policies to compare, the baseline first, or all
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "default,zram,none", value_parser = policy)]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "default,zram,none",
+        value_parser = policy)]
     pub(crate) policies: Vec<String>,
     /// How short memory is
     #[arg(long, value_enum, value_name = "NAMES", value_delimiter = ',', default_value = "tight,full")]

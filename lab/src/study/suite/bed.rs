@@ -6,12 +6,12 @@ use std::process::ExitCode;
 
 use crate::phone::suite::{Outcome, Target};
 use crate::phone::{Catalogue, MemorySpec, Phone, WriterSpec};
+use crate::results::{Condition, Header, PhoneFacts, WriterLoad};
 use crate::study::suite::arguments::{Every, Writing};
 use anyhow::{Context as _, bail};
 use brisk_bench::environment::Run;
 use brisk_bench::place::Place;
 use brisk_command::session::{Session, lab_late};
-use brisk_report::results::{Condition, Header, PhoneFacts, WriterLoad};
 
 use crate::study::display::{self, Display};
 use crate::study::launch::few_runs;

@@ -10,6 +10,7 @@ use crate::phone::Phone;
 use anyhow::Context as _;
 use brisk_api::Client;
 use brisk_core::causes::in_one_line;
+use brisk_core::device::Speeds;
 use brisk_daemon::daemon::Options;
 use brisk_engine::iram::learned::Learned;
 use brisk_engine::iram::predict::{Moment, Use};
@@ -84,9 +85,9 @@ fn mode_of_iram(brisk: Brisk) -> Option<Mode> {
 
 /// Its configuration. Times in which users think are divided as the user's are: the paper's interval between checks,
 /// and the time for which an app that was left keeps its memory.
-fn configuration(brisk: Brisk, speed: f64, flash: brisk_engine::mars::Flash) -> String {
+fn configuration(brisk: Brisk, speed: f64, flash: Speeds) -> String {
     let divided = |span_s: u64| (span_s as f64 / speed).round().max(1.0);
-    let begin = "[daemon]\ndevices = []\nrecord = { max_bytes = 0 }\n\n[engines]\n";
+    let begin = "[daemon]\ndevices = []\nrecord = { max_bytes = 0 }\n\n[engines]\ntrial = false\n";
     match brisk {
         Brisk::Iram => format!("{begin}order = [\"iram\"]\n"),
         Brisk::IramPaper => {
@@ -96,10 +97,10 @@ fn configuration(brisk: Brisk, speed: f64, flash: brisk_engine::mars::Flash) -> 
         Brisk::Mars | Brisk::MarsPaper => {
             let mode = if brisk == Brisk::Mars { "adaptive" } else { "paper" };
             let brisk_engine::mars::Config { grace_s, retry_after_s, .. } = brisk_engine::mars::Config::default();
-            let brisk_engine::mars::Flash { random_read_us, read_mib_per_s, write_mib_per_s } = flash;
+            let flash = toml::to_string(&flash).expect("numbers are TOML");
             format!(
-                "{begin}order = [\"mars\"]\n\n[mars]\nmode = \"{mode}\"\ngrace_s = {}\nretry_after_s = {}\nflash = {{ \
-                 random_read_us = {random_read_us:.1}, read_mib_per_s = {read_mib_per_s:.1}, write_mib_per_s = {write_mib_per_s:.1} }}\n",
+                "{begin}order = [\"mars\"]\n\n[mars]\nmode = \"{mode}\"\ngrace_s = {}\nretry_after_s = {}\n\n\
+                 [mars.flash]\n{flash}",
                 divided(grace_s),
                 divided(retry_after_s)
             )
@@ -107,12 +108,13 @@ fn configuration(brisk: Brisk, speed: f64, flash: brisk_engine::mars::Flash) -> 
     }
 }
 
-/// Speed of the flash, by its model, as `brisk tune` measures it on a device: random reads of 4 KiB, one at a time;
-/// sequential requests of 512 KiB, two at a time.
-pub(crate) fn speeds(preset: &Preset) -> anyhow::Result<brisk_engine::mars::Flash> {
+/// Speed of the flash, by its model, as `brisk tune` measures it on a device: random reads of 4 KiB, one at a time and
+/// as many as it takes; sequential requests of 512 KiB, two at a time.
+pub(crate) fn speeds(preset: &Preset) -> anyhow::Result<Speeds> {
     const SPAN_BYTES: u64 = 256 << 20;
     let run = |kind: Kind, len_bytes: u64, requests: u64, depth: u32, stride_bytes: u64| -> anyhow::Result<f64> {
         let mut device = Device::new(preset, SPAN_BYTES)?;
+        let depth = depth.min(preset.queue_depth_requests());
         let (mut sent, mut done, mut now_ns) = (0_u64, Vec::new(), 0_u64);
         let mut completed = 0;
         while completed < requests {
@@ -132,7 +134,9 @@ pub(crate) fn speeds(preset: &Preset) -> anyhow::Result<brisk_engine::mars::Flas
     let mib_per_s = |us: f64| (LARGE_BYTES * REQUESTS) as f64 / f64::from(1 << 20) / (us / 1e6);
     // Far from each other, in no order of pages: a prime number of pages apart.
     let random_us = run(Kind::Read, 4096, REQUESTS, 1, 40_961 * 4096)?;
-    Ok(brisk_engine::mars::Flash {
+    let together_us = run(Kind::Read, 4096, REQUESTS, 32, 40_961 * 4096)?;
+    Ok(Speeds {
+        parallel_reads: random_us / together_us,
         random_read_us: random_us / REQUESTS as f64,
         read_mib_per_s: mib_per_s(run(Kind::Read, LARGE_BYTES, REQUESTS, 2, LARGE_BYTES)?),
         write_mib_per_s: mib_per_s(run(Kind::Write, LARGE_BYTES, REQUESTS, 2, LARGE_BYTES)?),
@@ -156,22 +160,18 @@ mod tests {
     #[test]
     fn the_daemon_understands_its_configuration() {
         let parse = |brisk, speed| {
-            let text =
-                configuration(brisk, speed, brisk_engine::mars::Flash { random_read_us: 99.5, ..Default::default() });
+            let text = configuration(brisk, speed, Speeds { random_read_us: 99.5, ..Speeds::of_kind("") });
             brisk_daemon::config::Config::parse(&text).expect("valid")
         };
         for (brisk, mode, period_s) in [(Brisk::Iram, Mode::Adaptive, 20), (Brisk::IramPaper, Mode::Paper, 2)] {
             let config = parse(brisk, 10.0);
-            assert_eq!(config.engines.order, ["iram"]);
+            assert_eq!((config.engines.names(), config.engines.trial), (vec!["iram"], false));
             assert_eq!((config.iram.mode, config.iram.period_s), (mode, period_s));
         }
         assert_eq!(parse(Brisk::IramPaper, 1000.0).iram.period_s, 1);
         let config = parse(Brisk::MarsPaper, 10.0);
-        assert_eq!(
-            (config.engines.order, config.mars.mode),
-            (vec!["mars".to_owned()], brisk_engine::mars::Mode::Paper)
-        );
-        assert_eq!((config.mars.grace_s, config.mars.flash.random_read_us), (3, 99.5));
+        assert_eq!((config.engines.names(), config.mars.mode), (vec!["mars"], brisk_engine::mars::Mode::Paper));
+        assert_eq!((config.mars.grace_s, config.mars.speeds().random_read_us), (3, 99.5));
         assert_eq!(parse(Brisk::Mars, 1.0).mars.grace_s, brisk_engine::mars::Config::default().grace_s);
     }
 
@@ -184,6 +184,22 @@ mod tests {
         assert!((12.0..20.0).contains(&nexus4.write_mib_per_s), "{nexus4:?}");
         let s5 = of("galaxy-s5-emmc");
         assert!(s5.random_read_us < nexus4.random_read_us && s5.read_mib_per_s > nexus4.read_mib_per_s, "{s5:?}");
+    }
+
+    #[test]
+    fn what_is_assumed_of_a_kind_is_the_middle_of_its_presets() {
+        for (kind, mark) in [("emmc", "emmc"), ("sd", "sd-"), ("ufs", "ufs")] {
+            let of_kind = Preset::builtin_names().into_iter().filter(|name| name.contains(mark));
+            let all: Vec<Speeds> =
+                of_kind.map(|name| speeds(&Preset::builtin(name).expect("a preset")).expect("speeds")).collect();
+            let assumed = Speeds::of_kind(kind);
+            let values: [fn(&Speeds) -> f64; 4] =
+                [|of| of.random_read_us, |of| of.read_mib_per_s, |of| of.write_mib_per_s, |of| of.parallel_reads];
+            for value in values {
+                let middle = brisk_core::stats::median(&all.iter().map(value).collect::<Vec<_>>()).expect("presets");
+                assert!((0.9..1.1).contains(&(value(&assumed) / middle)), "{kind}: {middle} of {all:?}");
+            }
+        }
     }
 
     #[test]

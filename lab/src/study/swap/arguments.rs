@@ -14,16 +14,17 @@ const SECOND: Duration = Duration::from_secs(1);
 
 const AFTER_HELP: &str = "\
 Examples:
-  brisk swap record --duration 60s --output day.swap  # what the phone that is up swaps (brisk lab phone up --memory 600M)
+  brisk swap record --duration 60s --output day.swap  # what the phone that is up swaps (brisk lab phone up --memory \
+  600M)
   brisk swap generate --seed 7 --output day.swap      # a synthetic trace: twelve apps, 60 % of them swapped out
   brisk swap show day.swap                            # needs slots: a recorded or laid out trace
   brisk swap replay day.swap --html replay.html       # linux, extents and mars on the flash of a Nexus 4
   brisk swap replay *.swap --policy linux,mars --swap-in window --preset galaxy-s5-emmc
   brisk swap replay day.swap --lab nexus4-emmc        # in real time, on an emulated device
 
-A trace is a table (CSV or tabs, also as .gz; - is standard input): time_us, action (front, ready, out, in, ahead, held, \
-free), app, page, slot; a comment before it has the size of the swap area. The same trace, policy and preset give the same \
-figures: times are those of the flash model, except with --lab and --on.";
+A trace is a table (CSV or tabs, also as .gz; - is standard input): time_us, action (front, ready, out, in, ahead, \
+held, free), app, page, slot; a comment before it has the size of the swap area. The same trace, policy and preset \
+give the same figures: times are those of the flash model, except with --lab and --on.";
 
 /// Arguments of `brisk swap`.
 #[derive(Debug, clap::Args)]

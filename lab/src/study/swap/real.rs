@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use crate::device::{Backend, Lab, NewDevice, SIZE_BYTES_MIN};
+use crate::results::{SwapDevice, Warning};
 use crate::study::swap::arguments::Replay;
 use crate::swap::{Outcome, Settings, Trace, area_bytes, replay_on};
 use crate::swap_io::BlockDevice;
@@ -11,7 +12,6 @@ use anyhow::{Context as _, bail};
 use brisk_bench::place::Place;
 use brisk_command::session::{Session, lab_late};
 use brisk_profile::lab_client::Client;
-use brisk_report::results::{SwapDevice, Warning};
 use brisk_sense::Sense;
 
 /// Requests under way on a device that is not of the lab: as eMMC hosts with a command queue have at least.

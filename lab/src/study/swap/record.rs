@@ -74,7 +74,8 @@ fn of_phone(phone: &Phone, area: Option<PathBuf>) -> anyhow::Result<Source> {
     let area = area.or_else(|| phone.swap_areas().into_iter().next());
     let (Some(area), Some(groups)) = (area, phone.memory_group()) else {
         bail!(
-            "phone {} has no swap: bring one up with limited memory, such as brisk lab phone up --memory 600M --swap flash",
+            "phone {} has no swap: bring one up with limited memory, such as brisk lab phone up --memory 600M --swap \
+             flash",
             phone.id()
         );
     };
@@ -132,8 +133,8 @@ impl Marked {
         };
         if !recorded.trace.events.iter().any(is_of_app) {
             bail!(
-                "nothing of an app was swapped to or from {} in {:.1} s, so there is no trace: use apps meanwhile, or give them less \
-                 memory",
+                "nothing of an app was swapped to or from {} in {:.1} s, so there is no trace: use apps meanwhile, or \
+                 give them less memory",
                 source.area.display(),
                 recorded.wall_ns as f64 / 1e9
             );

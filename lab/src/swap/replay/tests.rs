@@ -176,7 +176,8 @@ proptest! {
         let count = |action| trace.events.iter().filter(|event| event.action == action).count() as u64;
         prop_assert_eq!(outcome.faults, count(Action::In));
         prop_assert!(outcome.written_pages <= count(Action::Out));
-        prop_assert!(outcome.used_pages + outcome.unknown_pages <= outcome.faults + count(Action::Out) + count(Action::Held));
+        let known_pages = outcome.faults + count(Action::Out) + count(Action::Held);
+        prop_assert!(outcome.used_pages + outcome.unknown_pages <= known_pages);
         prop_assert!(outcome.reading_with_writes_ns <= outcome.reading_ns);
         prop_assert_eq!(outcome.launches.len() as u64, count(Action::Front));
         prop_assert!(outcome.read_latencies_ns.is_sorted());

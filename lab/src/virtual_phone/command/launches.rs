@@ -5,13 +5,14 @@ use std::process::ExitCode;
 use brisk_command::json::Document;
 use brisk_command::session::Session;
 use brisk_core::stats::median;
-use brisk_report::results::{Cause, Document as Report, LaunchReport, Stage};
+use brisk_report::results::Cause;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::arguments::LaunchArgs;
 use super::ready;
 use crate::phone::Catalogue;
+use crate::results::{LaunchReport, LaunchRun, Stage};
 use crate::virtual_phone::image::Images;
 use crate::virtual_phone::measure::{self, Brisk, Conditions};
 use crate::virtual_phone::plan::{self, Task};
@@ -113,9 +114,8 @@ fn tasks(apps: &[String], runs: u16) -> Vec<Task> {
 fn start(brisk: &Brisk, seed: u64, port: Port) -> Result<Start, String> {
     let mut launches = Vec::new();
     for output in port.outputs {
-        let report = serde_json::from_str::<Report>(&output.text);
-        match report {
-            Ok(Report::Launch(report)) => launches.push(*report),
+        match serde_json::from_str::<LaunchReport>(&output.text) {
+            Ok(report) => launches.push(report),
             _ => return Err(format!("no launches of {} ({:?}): {}", output.name, output.code, output.errors.trim())),
         }
     }
@@ -132,11 +132,9 @@ fn rows(apps: &[String], brisk: &[Brisk], starts: &[Start]) -> Vec<Row> {
             let sets = of_app.filter(|report| report.app == *app).flat_map(|report| &report.sets);
             let runs: Vec<_> =
                 sets.flat_map(|set| &set.runs).filter(|run| run.at_ms(Stage::Settled).is_some()).collect();
-            let of = |value: &dyn Fn(&brisk_report::results::LaunchRun) -> f64| {
-                median(&runs.iter().map(|run| value(run)).collect::<Vec<_>>())
-            };
+            let of = |value: &dyn Fn(&LaunchRun) -> f64| median(&runs.iter().map(|run| value(run)).collect::<Vec<_>>());
             let part = |causes: &'static [Cause]| {
-                move |run: &brisk_report::results::LaunchRun| {
+                move |run: &LaunchRun| {
                     let split = run.split(Stage::Settled);
                     causes.iter().filter_map(|cause| split?.time_ms(*cause)).sum::<f64>()
                 }

@@ -250,7 +250,8 @@ impl Levels {
                 _ => {
                     let (all, fsync) = self.copy();
                     format!(
-                        "op=write bytes={kib}KiB direct=0 fsync_every={} file=written size={all}KiB stop_bytes={all}KiB{}",
+                        "op=write bytes={kib}KiB direct=0 fsync_every={} file=written size={all}KiB \
+                         stop_bytes={all}KiB{}",
                         fsync / kib,
                         level(self.value(WritePriority)),
                     )

@@ -34,7 +34,7 @@ fn scene() -> Scene {
         ..Device::default()
     };
     let facts = AppFacts { group: "app-x-1.scope".to_owned(), of_user: true, ..AppFacts::default() };
-    Scene { devices: vec![device], apps: vec![classify(&facts)] }
+    Scene { devices: vec![device], apps: vec![classify(&facts)], ..Scene::default() }
 }
 
 fn decided(value: &str, share: f64) -> Decided {

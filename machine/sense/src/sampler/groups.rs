@@ -109,6 +109,9 @@ impl Sampler {
             write_bytes: moved.map(|moved| moved.write_bytes),
             anon_bytes: weight.map(|weight| weight.anonymous_bytes),
             swap_bytes: weight.map(|weight| weight.swapped_bytes),
+            cpu_stall_us: failing
+                .take(&dir, self.sense.cgroup_pressure(&dir, Resource::Cpu))
+                .map(|pressure| pressure.some.total_us),
         })
     }
 

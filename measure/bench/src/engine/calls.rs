@@ -13,7 +13,7 @@ use crate::buffer::Buffers;
 use crate::error::{Error, Result};
 use crate::latency::Clock;
 use crate::load::{Load, Request, Requests};
-use brisk_report::results::Direction;
+use crate::results::Direction;
 
 /// A thread needs a few frames, not the default of megabytes.
 pub(crate) const STACK_BYTES: usize = 128 << 10;

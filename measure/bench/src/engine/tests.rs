@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::*;
 use crate::address::Region;
 use crate::load::{End, Requests};
-use brisk_report::results::{Direction, Pattern};
+use crate::results::{Direction, Pattern};
 
 const FILE_BYTES: u64 = 4 << 20;
 

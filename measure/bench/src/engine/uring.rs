@@ -16,7 +16,7 @@ use crate::buffer::Buffers;
 use crate::error::{Error, Result};
 use crate::latency::Clock;
 use crate::load::{Load, Request, Requests};
-use brisk_report::results::Direction;
+use crate::results::Direction;
 
 /// Requests that one system call submits.
 const BATCH_REQUESTS: usize = 4;

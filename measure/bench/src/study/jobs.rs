@@ -8,6 +8,8 @@
 //!
 //! The number of bytes follows from the write throughput of the device: jobs take about [`Options::length`].
 
+pub(crate) mod result;
+
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -20,9 +22,9 @@ use super::{Common, Testbed, exactly, own, phase, summary};
 use crate::address::Region;
 use crate::control::Control;
 use crate::error::{Error, Result};
+use crate::results::{BothWays, Direction, Header, Pattern, ProveJobs};
 use crate::stream_process::{Done, StreamProcess};
 use crate::streams::{AfterQuota, Stream, StreamTime, mean_us};
-use brisk_report::results::{BothWays, Direction, Header, Pattern, ProveJobs};
 
 /// Part of the work file of each job; a longer job wraps around.
 const REGION_BYTES: u64 = 8 << 20;

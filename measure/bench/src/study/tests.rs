@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::concurrency::parameter;
 use super::footprint::{FIRST_RANGE_BYTES, drops};
 use super::*;
-use brisk_report::results::{ConcurrencyPoint, FootprintPoint};
+use crate::results::{ConcurrencyPoint, FootprintPoint};
 
 fn common(path: &std::path::Path) -> Common {
     Common { path: path.to_owned(), destroy_data: false, block_bytes: 4096, runs: 2, engine: None, seed: 3 }
@@ -61,8 +61,7 @@ fn footprint_reports_each_range_up_to_the_whole() {
     assert_eq!(ranges, [8, 16, 24]);
     assert_eq!(report.precondition_bytes, 1 << 20);
     assert_eq!(report.header.written_bytes, (24 << 20) + 2 * 3 * ((1 << 20) + 16 * 4096));
-    let cut =
-        |report: &brisk_report::results::FootprintReport| report.header.warnings.iter().any(|w| w.code == "cut_short");
+    let cut = |report: &crate::results::FootprintReport| report.header.warnings.iter().any(|w| w.code == "cut_short");
     assert!(!cut(&report));
     let options =
         footprint::Options { patience: Some(std::time::Duration::ZERO), largest: exactly(16 << 20), ..options };

@@ -1,7 +1,7 @@
 use brisk_core::stats::Summary;
 
 use super::*;
-use brisk_report::results::{CacheCheck, Environment, Header, Latency, SyncResult};
+use crate::results::{CacheCheck, Environment, Header, Latency, SyncResult};
 
 fn latency(p50_us: f64) -> Latency {
     Latency {

@@ -3,7 +3,7 @@
 //! What several options decide together is decided after the last of them, so their order does not matter but for
 //! `rwmixread` and `rwmixwrite`, of which the later one counts, as in fio.
 
-use brisk_report::results::Pattern;
+use crate::results::Pattern;
 
 use super::Given;
 use super::options::check_ignored;

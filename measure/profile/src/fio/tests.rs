@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::results::Pattern;
 use crate::workload::{Action, Ask, Stream};
-use brisk_report::results::Pattern;
 
 fn read(text: &str) -> Result<Jobs> {
     let outside = Outside {

@@ -1,6 +1,6 @@
 //! Values of fio's options: directions and numbers.
 
-use brisk_report::results::Pattern;
+use crate::results::Pattern;
 
 /// Which way requests go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,5 @@
 use super::*;
-use brisk_report::results::Pattern;
+use crate::results::Pattern;
 use std::os::fd::AsFd;
 
 fn stream(action: Action, requests_per_s: f64) -> Stream {

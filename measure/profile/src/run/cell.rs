@@ -4,10 +4,10 @@ use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::results::Direction;
 use brisk_bench::load::{End, Load};
 use brisk_bench::work_file::WorkFile;
 use brisk_engine::smartstorage::pattern::Window;
-use brisk_report::results::Direction;
 use serde::{Deserialize, Serialize};
 
 use super::Bench;

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::results::Warning;
 use brisk_core::stats::bootstrapped;
 use brisk_engine::smartstorage::Model;
 use brisk_engine::smartstorage::model::{Cell, MODEL_VERSION, Ratio};
 use brisk_engine::smartstorage::pattern::Window;
-use brisk_report::results::Warning;
 
 use super::{Plan, Rates, Sums, Unfinished, phase};
 
@@ -45,8 +45,8 @@ pub(super) fn noisy((energy, delay): (f64, f64)) -> Warning {
     Warning {
         code: "noisy_profile".to_owned(),
         text: format!(
-            "Rounds of the same cell differ by {:.0} % in energy and {:.0} % in delay: small savings are within that noise, \
-             and briskd ignores them. Measure again when nothing else runs, or with more --rounds.",
+            "Rounds of the same cell differ by {:.0} % in energy and {:.0} % in delay: small savings are within that \
+             noise, and briskd ignores them. Measure again when nothing else runs, or with more --rounds.",
             energy * 100.0,
             delay * 100.0,
         ),
@@ -127,16 +127,16 @@ pub(super) fn fewer_rounds(left_out: u32, options: &super::Options) -> Warning {
     Warning {
         code: "fewer_rounds".to_owned(),
         text: format!(
-            "To end within {:.0} minutes, {left_out} of {} rounds were left out: intervals are wider. A quieter machine, or a longer \
-             --budget, has time for all.",
+            "To end within {:.0} minutes, {left_out} of {} rounds were left out: intervals are wider. A quieter \
+             machine, or a longer --budget, has time for all.",
             options.budget.as_secs_f64() / 60.0,
             options.rounds,
         ),
     }
 }
 
-/// Takes the workloads out of the model of which nothing arrived under the device's own setting, and returns their names:
-/// no cost can be compared with that of others, and a model with one of them is refused by [`Model::check`].
+/// Takes the workloads out of the model of which nothing arrived under the device's own setting, and returns their
+/// names: no cost can be compared with that of others, and a model with one of them is refused by [`Model::check`].
 pub(super) fn take_unmeasured(model: &mut Model) -> Vec<String> {
     let Model { workloads, own, .. } = model;
     let unmeasured = workloads.extract_if(.., |workload| workload.cells.iter().all(|cell| cell.setting != *own));
@@ -147,7 +147,8 @@ pub(super) fn unmeasured(names: &[String]) -> Warning {
     Warning {
         code: "unmeasured_workloads".to_owned(),
         text: format!(
-            "No request of {} was done in its cells: it is left out. A longer --cell has time for requests that are rare.",
+            "No request of {} was done in its cells: it is left out. A longer --cell has time for requests that are \
+             rare.",
             names.join(", ")
         ),
     }

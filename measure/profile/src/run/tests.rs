@@ -141,7 +141,7 @@ fn the_guests_measurements_reach_the_host_unchanged() {
     let run = plan();
     let found = Unfinished { cells: vec![(0, 0, 0, sums(100, 3_000.0))], ..Unfinished::default() };
     let (model, rates) = table(&run, &found, "TEST".to_owned(), "emmc".to_owned());
-    let environment = brisk_report::results::Environment {
+    let environment = crate::results::Environment {
         brisk_version: "0.1.0".to_owned(),
         commit: None,
         kernel: "6.12".to_owned(),
@@ -154,7 +154,7 @@ fn the_guests_measurements_reach_the_host_unchanged() {
         disks: Vec::new(),
     };
     let header = Header {
-        schema_version: brisk_report::results::SCHEMA_VERSION,
+        schema_version: crate::results::SCHEMA_VERSION,
         started: "2026-01-01T00:00:00Z".to_owned(),
         duration_s: 1.0,
         environment,

@@ -17,7 +17,8 @@ Examples:
   brisk lab phone up --memory 600M --swap zram+flash
   brisk lab phone down --all
 
-A phone is a small Debian with real apps on an emulated flash device. Its image is kept in the cache; each phone gets a copy,
+A phone is a small Debian with real apps on an emulated flash device. Its image is kept in the cache; each phone gets \
+a copy,
 in memory, which goes with it.";
 
 /// Arguments of `brisk lab phone`.

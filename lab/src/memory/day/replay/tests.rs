@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use brisk_report::results::EndedBy;
+use crate::results::EndedBy;
 
 use super::*;
 use crate::memory::day::{Choice, Synthetic, plan};
@@ -70,8 +70,7 @@ impl Visitor for Model {
     fn dwell(&mut self, time: Duration) -> Result<Dwelt, Self::Error> {
         self.step(format!("dwell {} ms", time.as_millis()))?;
         self.now += time;
-        let memory =
-            |app: &String| DayMemory { app: app.clone(), census: brisk_report::results::MemoryCensus::default() };
+        let memory = |app: &String| DayMemory { app: app.clone(), census: crate::results::MemoryCensus::default() };
         Ok(Dwelt { memory: self.running.iter().map(memory).collect(), ..Dwelt::default() })
     }
 

@@ -7,8 +7,9 @@ use brisk_command::duration;
 use brisk_command::output::Outputs;
 
 const AFTER_HELP: &str = "\
-It carries out the storage work of the paper's WebBench and Facebook runs on emulated cards in the kernel lab's virtual machine, from a \
-source tree: the load of this machine does not change the figures. The kernel for any machine (6.12-full) has all file systems.
+It carries out the storage work of the paper's WebBench and Facebook runs on emulated cards in the kernel lab's \
+virtual machine, from a source tree: the load of this machine does not change the figures. The kernel for any machine \
+(6.12-full) has all file systems.
 
 Examples:
   brisk suite cures --presets sd-ridata,sd-kingston --html cures.html --json=cures.json
@@ -16,10 +17,12 @@ Examples:
   brisk suite cures --apps webbench --web-pages 10 --seeds 3
   brisk suite cures --seeds 0 --cuts 500 --solutions selective_sync,wal
 
-Power cuts (--cuts): files and databases are written until the power fails at a seeded moment; what was acknowledged is compared with what \
-is there afterwards. The device has a volatile cache of 1 MiB, of which any subset is lost. A cut that finds nothing at risk does not count.
+Power cuts (--cuts): files and databases are written until the power fails at a seeded moment; what was acknowledged \
+is compared with what is there afterwards. The device has a volatile cache of 1 MiB, of which any subset is lost. A \
+cut that finds nothing at risk does not count.
 
-Exit codes: 0 measured, 1 measured but some solutions could not be, or a promise was broken in a power cut, 2 not possible or refused, 130 stopped by Ctrl-C.";
+Exit codes: 0 measured, 1 measured but some solutions could not be, or a promise was broken in a power cut, 2 not \
+possible or refused, 130 stopped by Ctrl-C.";
 
 /// Arguments of `brisk suite cures`.
 #[derive(Debug, clap::Args)]

@@ -22,21 +22,24 @@ Examples:
   brisk suite day --synthetic 7 --switches 60 --rounds 3 --preset nexus4-emmc --memory 600MiB --apps all
   brisk suite day usage.csv --user u1 --apps dino,evince,mpv --map WhatsApp=dino,YouTube=mpv
 
-A usage trace is a table (CSV or tabs, also as .gz; - is standard input): user_id, timestamp (s), app, duration_s; \
-a line for each app that came to the front. The most \
-used apps of the span stand for the phone's, in the order of --apps; others are left out and counted. The time in front is divided by \
---speed; the time with the screen off is not replayed. The policies run one after the other, each on a phone without running apps; with \
-several rounds every second one is in the opposite order. Exit codes: 0 measured, 1 measured but some launches failed, 2 not possible, \
-130 stopped by Ctrl-C.";
+A usage trace is a table (CSV or tabs, also as .gz; - is standard input): user_id, timestamp (s), app, duration_s; a \
+line for each app that came to the front. The most used apps of the span stand for the phone's, in the order of \
+--apps; others are left out and counted. The time in front is divided by --speed; the time with the screen off is not \
+replayed. The policies run one after the other, each on a phone without running apps; with several rounds every second \
+one is in the opposite order. Exit codes: 0 measured, 1 measured but some launches failed, 2 not possible, 130 stopped \
+by Ctrl-C.";
 
 /// Arguments of `brisk suite day`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 #[command(mut_arg("apps", |arg| arg.help(
-    "Apps of the phone by name, the one for the most used app of the trace first, or all [default: small ones of six kinds]"
+    "Apps of the phone by name, the one for the most used app of the trace first, or all [default: small ones of six \
+     kinds]"
 )))]
-#[command(mut_arg("runs", |arg| arg.long("rounds").help("Runs of the day under each policy: 3 or more give intervals [default: 1]")))]
-#[command(mut_arg("timeout", |arg| arg.default_value("40s").help("Give up on an app after this time, which it then counts with")))]
+#[command(mut_arg("runs", |arg| arg.long("rounds").help("Runs of the day under each policy: 3 or more give intervals \
+                                                         [default: 1]")))]
+#[command(mut_arg("timeout", |arg| arg.default_value("40s").help("Give up on an app after this time, which it then \
+                                                                  counts with")))]
 #[command(mut_arg("memory", |arg| arg.default_value("300MiB")))]
 pub(crate) struct DayArgs {
     /// The usage trace [default: a synthetic one]

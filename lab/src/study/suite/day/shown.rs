@@ -55,9 +55,9 @@ pub(super) fn left(spent_s: f64, share: f64) -> String {
 /// Parts of the report.
 pub(super) mod days {
     use crate::memory::day::Plan;
+    use crate::results::{DayApp, DayTrace, ProfileMeter};
     use crate::study::suite::day::arguments::DayArgs;
     use brisk_profile::meter::About;
-    use brisk_report::results::{DayApp, DayTrace, ProfileMeter};
 
     /// What was replayed, and how.
     pub(in super::super) fn trace(args: &DayArgs, plan: &Plan, name: &str) -> DayTrace {

@@ -111,7 +111,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_plan_needs_no_more_turns_than_available(beginning in 4usize..60, last in 1usize..20, turns in 0usize..300, from in 0usize..5) {
+        fn a_plan_needs_no_more_turns_than_available(beginning in 4usize..60, last in 1usize..20, turns in 0usize..300,
+            from in 0usize..5) {
             let plan = Plan::full(beginning, last);
             let within = plan.within(turns, from, 4);
             let least = plan.within(0, from, 4);

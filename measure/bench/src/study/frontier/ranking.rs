@@ -132,7 +132,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_setting_dominates_one_on_the_frontier(points in prop::collection::vec((0.01f64..2.0, 1.0f64..150.0), 1..20)) {
+        fn no_setting_dominates_one_on_the_frontier(points in prop::collection::vec((0.01f64..2.0, 1.0f64..150.0),
+            1..20)) {
             let scores: Vec<Score> = points.iter().map(|p| score(p.0, p.1)).collect();
             let on = frontier(&scores);
             prop_assert!(on.contains(&true));
@@ -143,7 +144,8 @@ mod tests {
         }
 
         #[test]
-        fn a_winner_is_feasible_and_faster(points in prop::collection::vec((0.01f64..2.0, 1.0f64..150.0, 0usize..6), 0..12)) {
+        fn a_winner_is_feasible_and_faster(points in prop::collection::vec((0.01f64..2.0, 1.0f64..150.0, 0usize..6),
+            0..12)) {
             let finalists: Vec<_> = points.iter().enumerate().map(|(i, p)| (i, score(p.0, p.1), p.2)).collect();
             if let Some(index) = winner(&finalists, 90.0) {
                 prop_assert!(finalists[index].1.write_percent >= 90.0 && finalists[index].1.read_ratio < 1.0);

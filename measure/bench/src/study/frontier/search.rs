@@ -17,8 +17,8 @@ use super::trial::{self, Outcome, Trial, Writers};
 use super::{Options, SIZE_BYTES};
 use crate::control::Control;
 use crate::error::{Error, Result};
+use crate::results::{FrontierLoad, FrontierMeasure, FrontierPoint};
 use crate::study::{Testbed, summary};
-use brisk_report::results::{FrontierLoad, FrontierMeasure, FrontierPoint};
 
 /// Share of the device's time that all readers of a load use together. A launching app uses more, but then a setting
 /// that serves it in time would take the device from the writers and appear worse for them.

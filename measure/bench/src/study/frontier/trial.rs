@@ -29,8 +29,8 @@ use crate::error::{Error, Result};
 use crate::foreign::{Flow, Own};
 use crate::latency::{Clock, Times};
 use crate::load::Load;
+use crate::results::{Direction, Pattern};
 use crate::study::Testbed;
-use brisk_report::results::{Direction, Pattern};
 
 /// One buffered write of an install.
 const INSTALL_WRITE_BYTES: u64 = 512 << 10;

@@ -1,0 +1,101 @@
+//! `brisk trial`: what each engine gains on this device, with intervals, and switching engines.
+
+mod view;
+
+use std::process::ExitCode;
+
+use brisk_api::{ClientError, Trials};
+use brisk_command::json::{Document, Json};
+use clap::Subcommand;
+use jiff::Timestamp;
+
+use crate::status::Socket;
+
+pub(crate) use view::{engine_lines, of_app};
+
+const AFTER_HELP: &str = "\
+Of launches, stretches of load and blocks of time some are held out, drawn in pairs by a coin: the engine decides, and nothing of it is \
+applied. What it gains is the ratio of both, with an interval that holds at any time you look (95 %). An engine that does not pay here \
+rests, and is tried again after a month, or when a package, the kernel or the device changes.
+
+Examples:
+  brisk trial                      # all engines, and the apps or disks of each
+  brisk trial --json
+  brisk trial engine mars off      # not here, whatever it gains; kept over restarts
+  brisk trial engine mars on       # here, whatever it gains; one of ten episodes is held out all the same
+  brisk trial engine mars auto     # evidence decides
+
+Switching takes root. Exit codes: 0 shown or switched, 1 an engine makes things worse and acts, 2 not possible.";
+
+/// Arguments of `brisk trial`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP, args_conflicts_with_subcommands = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: Option<What>,
+    #[command(flatten)]
+    socket: Socket,
+    #[command(flatten)]
+    json: Json,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Switch an engine on or off, or have its evidence decide
+    Engine(EngineArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct EngineArgs {
+    /// Name of the engine
+    #[arg(value_parser = clap::builder::PossibleValuesParser::new(brisk_daemon::engines::NAMES))]
+    name: String,
+    /// Whether it acts
+    #[arg(value_enum)]
+    to: To,
+    #[command(flatten)]
+    socket: Socket,
+    #[command(flatten)]
+    json: Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum To {
+    /// It acts, whatever it gains
+    On,
+    /// It changes nothing
+    Off,
+    /// Evidence decides
+    Auto,
+}
+
+impl To {
+    fn name(self) -> &'static str {
+        match self {
+            Self::On => "on",
+            Self::Off => "off",
+            Self::Auto => "auto",
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    if let Some(What::Engine(engine)) = &args.what {
+        let to = [("engine", engine.name.as_str().into()), ("to", engine.to.name().into())];
+        let trials: Trials = engine.socket.connect()?.call("SetTrial", &to, "trials")?;
+        return show(trials, Some(&engine.name), &engine.json);
+    }
+    show(trials(&args.socket)?, None, &args.json)
+}
+
+/// The trials of the daemon.
+pub(crate) fn trials(socket: &Socket) -> Result<Trials, ClientError> {
+    socket.connect()?.call("GetTrials", &[], "trials")
+}
+
+fn show(mut trials: Trials, engine: Option<&String>, json: &Json) -> anyhow::Result<ExitCode> {
+    trials.engines.retain(|of| engine.is_none_or(|name| of.engine == *name));
+    let now_unix_ms = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or(0);
+    json.show(&Document::new("trial", &trials), || view::text(&trials, now_unix_ms))?;
+    Ok(ExitCode::from(u8::from(trials.engines.iter().any(view::is_worse))))
+}

@@ -1,0 +1,280 @@
+//! The trials of all engines: which requests are left out at this moment, and what episodes tell.
+//!
+//! ```text
+//! Trials::left_out ──> arbiter drops ──> Round::trials (touched, told) + Snapshot ──> Trials::after ──> pairs, phases
+//! ```
+//!
+//! A trial's arm stands until its episode has ended: what is left out in a round is known before the engines are asked,
+//! and a record holds it, so that a replay needs no trial. Everything here is a function of what was observed.
+//!
+//! - `episode`: one that goes on, from the moment at which it began to its outcome.
+//! - `kept`: what is kept over restarts: trials by engine and subject, at most [`kept::SUBJECTS_MAX`] of each engine, and
+//!   what persons switched.
+//!
+//! Properties: `what_is_observed_changes_nothing`; `half_of_the_launches_are_held_out_and_their_waits_compared`;
+//! `an_episode_in_which_nothing_was_requested_does_not_count`; `a_suspend_voids_episodes`;
+//! `a_disk_is_tried_by_stretches_of_load`; `memory_is_tried_by_blocks_of_time_after_a_wash_out`;
+//! `a_forgotten_app_has_no_trial`; `another_kernel_begins_trials_anew`.
+
+mod episode;
+pub mod kept;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use brisk_api::{EngineTrial, SubjectTrial, Trials as Shown};
+use brisk_core::app::App;
+use brisk_core::decision::Observed;
+use brisk_core::device::Device;
+use brisk_core::event::EventKind;
+use brisk_core::trial::{Arm, Ended, Ladder, LeftOut, Phase, Plan, Scope, Span, Subject, Told, Trial, Why};
+
+use crate::config::{self, Order};
+use crate::engines::ForTrials;
+use episode::Episode;
+use kept::Kept;
+
+/// A trial has changed its phase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// Name of the engine.
+    pub engine: String,
+    pub subject: Subject,
+    pub phase: Phase,
+    pub why: Why,
+}
+
+/// All trials.
+#[derive(Debug, Default)]
+pub struct Trials {
+    kept: Kept,
+    /// Engines that run, with their plans.
+    plans: BTreeMap<String, Option<Plan>>,
+    /// Whether engines are tried.
+    is_on: bool,
+    /// Episodes that go on.
+    open: BTreeMap<(String, Subject), Episode>,
+}
+
+impl Trials {
+    /// Trials as a text keeps them; `None` for none.
+    ///
+    /// # Errors
+    /// When it cannot be understood.
+    pub fn of(text: Option<&str>) -> Result<Self, serde_json::Error> {
+        let kept = text.map(serde_json::from_str).transpose()?;
+        Ok(Self { kept: kept.unwrap_or_default(), ..Self::default() })
+    }
+
+    /// Text that keeps them; `None` where nothing is known.
+    #[must_use]
+    pub fn text(&self) -> Option<String> {
+        let text = || serde_json::to_string(&self.kept).expect("maps with texts as keys are JSON");
+        (!self.kept.is_empty()).then(text)
+    }
+
+    /// These engines run from now on, on this kernel.
+    pub fn configure(
+        &mut self,
+        config: &config::Engines,
+        plans: BTreeMap<String, Option<Plan>>,
+        kernel: &str,
+        now_unix_ms: u64,
+    ) {
+        let base = if config.order == Order::Auto { Ladder::Auto } else { Ladder::Named };
+        (self.plans, self.is_on) = (plans, config.trial);
+        self.open.clear();
+        self.kept.begin(base, kernel, now_unix_ms);
+    }
+
+    /// Switches an engine. Says whether there is one of that name.
+    pub fn switch(&mut self, engine: &str, ladder: Option<Ladder>, now_unix_ms: u64) -> bool {
+        if !self.plans.contains_key(engine) {
+            return false;
+        }
+        self.open.retain(|(of, _), _| of != engine);
+        self.kept.switch(engine, ladder, now_unix_ms);
+        true
+    }
+
+    /// Forgets an app, or all. Says whether anything was known.
+    pub fn forget(&mut self, app: Option<&str>) -> bool {
+        self.open.clear();
+        self.kept.forget(app)
+    }
+
+    /// An outcome would be wrong: nothing is applied at present, or time was lost.
+    pub fn void(&mut self) {
+        self.open.clear();
+    }
+
+    /// What is not applied at this moment, of the apps and devices that are there.
+    pub fn left_out(&mut self, apps: &[App], devices: &[Device], now_ns: u64, now_unix_ms: u64) -> Vec<LeftOut> {
+        let mut left_out = Vec::new();
+        for (engine, plan) in &self.plans {
+            if self.kept.ladder(engine) == Ladder::Off {
+                left_out.push(LeftOut { engine: engine.clone(), subject: None, arm: Arm::Off, reads_back: false });
+                continue;
+            }
+            let Some(plan) = plan.as_ref().filter(|_| self.is_on) else { continue };
+            let subjects: BTreeSet<Subject> = match plan.scope {
+                Scope::Machine => [Subject::Machine].into(),
+                Scope::Disk => devices.iter().map(Subject::disk).collect(),
+                Scope::App => apps.iter().map(|app| Subject::App(app.id.clone())).collect(),
+            };
+            for subject in subjects {
+                let arm = self.kept.arm(engine, &subject, now_unix_ms);
+                if arm == Arm::On {
+                    continue;
+                }
+                let open = self.open.get(&(engine.clone(), subject.clone()));
+                let reads_back = arm == Arm::HeldOut && open.is_none_or(|open| open.is_in_wash_out(now_ns));
+                let reads_back = reads_back && matches!(plan.span, Span::Time { .. });
+                left_out.push(LeftOut { engine: engine.clone(), subject: Some(subject), arm, reads_back });
+            }
+        }
+        left_out
+    }
+
+    /// Takes in a round: episodes begin and end by it. Gives the trials that changed their phase.
+    pub fn after(&mut self, round: &ForTrials, observed: &Observed<'_>) -> Vec<Change> {
+        let happened = |kind: &EventKind| matches!(kind, EventKind::Resumed { .. } | EventKind::Configured);
+        if observed.events.iter().any(|event| happened(&event.kind)) {
+            // Rates across a gap are void, and settings begin anew.
+            self.open.clear();
+        }
+        let mut changes = Vec::new();
+        let tried = self.plans.iter().filter(|_| self.is_on);
+        let tried: Vec<(String, Plan)> = tried.filter_map(|(name, plan)| Some((name.clone(), (*plan)?))).collect();
+        for (engine, plan) in tried {
+            self.begin(&engine, &plan, round, observed);
+            for (subject, ended) in self.ended(&engine, &plan, round, observed) {
+                changes.extend(self.take(&engine, &plan, subject, &ended, observed.now.wall_unix_ms));
+            }
+        }
+        let anew = round.told.iter().filter(|(_, _, told)| *told == Told::Anew);
+        for (engine, subject, _) in anew {
+            self.open.remove(&(engine.clone(), subject.clone()));
+            self.kept.renew(engine, subject, observed.now.wall_unix_ms);
+        }
+        changes
+    }
+
+    /// When an episode ends by time.
+    #[must_use]
+    pub fn next_ns(&self) -> Option<u64> {
+        self.open.values().filter_map(Episode::next_ns).min()
+    }
+
+    fn begin(&mut self, engine: &str, plan: &Plan, round: &ForTrials, observed: &Observed<'_>) {
+        let open = &mut self.open;
+        let mut begin = |subject: Subject| {
+            let episode = || Episode::begin(plan.span, &subject, observed);
+            open.entry((engine.to_owned(), subject.clone())).or_insert_with(episode);
+        };
+        match plan.span {
+            Span::Launch => {
+                for event in observed.events {
+                    let EventKind::LaunchBegan { group } = &event.kind else { continue };
+                    let app = observed.apps.iter().find(|app| app.group == *group);
+                    app.into_iter().for_each(|app| begin(Subject::App(app.id.clone())));
+                }
+            }
+            Span::Load { .. } => {
+                let touched = round.touched.iter().filter(|(of, _)| of == engine);
+                touched.for_each(|(_, subject)| begin(subject.clone()));
+            }
+            Span::Time { .. } => begin(Subject::Machine),
+        }
+        for ((of, subject), episode) in &mut self.open {
+            if of == engine {
+                episode.go_on(round.touched.contains(&(of.clone(), subject.clone())), observed);
+            }
+        }
+    }
+
+    /// Episodes of the engine that have ended, with what they tell.
+    fn ended(
+        &mut self,
+        engine: &str,
+        plan: &Plan,
+        round: &ForTrials,
+        observed: &Observed<'_>,
+    ) -> Vec<(Subject, Ended)> {
+        let of_engine: Vec<Subject> =
+            self.open.keys().filter(|(of, _)| of == engine).map(|(_, subject)| subject.clone()).collect();
+        let mut ended = Vec::new();
+        for subject in of_engine {
+            let key = (engine.to_owned(), subject.clone());
+            let Some(episode) = self.open.get(&key) else { continue };
+            let Some(is_whole) = episode.has_ended(observed) else { continue };
+            let Some(episode) = self.open.remove(&key).filter(Episode::is_touched) else { continue };
+            let is_void = round.told.contains(&(engine.to_owned(), subject.clone(), Told::Void)) || !is_whole;
+            let value = if is_void { None } else { episode.outcome(plan.figure, observed) };
+            let outcome = value.map_or(Ended::Void, |(value, sums)| Ended::Counts { value, sums });
+            ended.push((subject, outcome));
+        }
+        // One block of time follows the other.
+        if matches!(plan.span, Span::Time { .. }) {
+            let next = || Episode::begin(plan.span, &Subject::Machine, observed);
+            self.open.entry((engine.to_owned(), Subject::Machine)).or_insert_with(next);
+        }
+        ended
+    }
+
+    fn take(&mut self, engine: &str, plan: &Plan, subject: Subject, ended: &Ended, now_unix_ms: u64) -> Option<Change> {
+        let trial = self.kept.take(engine, plan, &subject, ended, now_unix_ms)?;
+        Some(Change { engine: engine.to_owned(), phase: trial.phase, why: trial.why, subject })
+    }
+
+    /// Everything, for people; without the subjects where only engines are wanted.
+    #[must_use]
+    pub fn show(&self, with_subjects: bool) -> Shown {
+        let engines = self.plans.iter().map(|(engine, plan)| self.show_engine(engine, plan.as_ref(), with_subjects));
+        Shown { on: self.is_on, engines: engines.collect() }
+    }
+
+    fn show_engine(&self, engine: &str, plan: Option<&Plan>, with_subjects: bool) -> EngineTrial {
+        let ladder = self.kept.ladder(engine);
+        let trials: Vec<(&Subject, &Trial)> = self.kept.trials(engine).collect();
+        // The engine is as far as its furthest subject; one that rests for all rests.
+        let rank = |phase: Phase| match phase {
+            Phase::Acting => 3,
+            Phase::OnTrial => 2,
+            Phase::Observing => 1,
+            Phase::Resting => 0,
+        };
+        let first = trials
+            .iter()
+            .map(|(_, trial)| *trial)
+            .max_by_key(|trial| (rank(trial.phase), std::cmp::Reverse(trial.since_unix_ms)));
+        let of_subject = |(subject, trial): &(&Subject, &Trial)| SubjectTrial {
+            subject: subject.to_string(),
+            phase: trial.phase,
+            since_unix_ms: trial.since_unix_ms,
+            why: trial.why,
+            learned: u64::from(trial.learned),
+            pairs: trial.pairs() as u64,
+            effect: trial.effect(),
+            acted: trial.acted,
+            held_out: trial.held_out,
+        };
+        let count = |phase: Phase| trials.iter().filter(|(_, trial)| trial.phase == phase).count() as u64;
+        EngineTrial {
+            engine: engine.to_owned(),
+            tried: plan.is_some() && self.is_on,
+            ladder,
+            phase: first.map_or(Phase::default(), |trial| trial.phase),
+            since_unix_ms: first.map(|trial| trial.since_unix_ms),
+            why: first.map_or(Why::default(), |trial| trial.why),
+            figure: plan.map(|plan| plan.figure),
+            effect: self.kept.effect(engine).or_else(|| first.and_then(Trial::effect)),
+            acting: count(Phase::Acting),
+            on_trial: count(Phase::OnTrial),
+            observing: count(Phase::Observing),
+            resting: count(Phase::Resting),
+            subjects: if with_subjects { trials.iter().map(of_subject).collect() } else { Vec::new() },
+        }
+    }
+}

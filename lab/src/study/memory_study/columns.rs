@@ -1,0 +1,44 @@
+//! Dimensions and measures of this kind.
+
+use super::page::MIB;
+use brisk_report::measures::unit::*;
+use brisk_report::measures::{Dimension, Measure, dimension, higher, lower, shown, words};
+
+pub(super) const ROUND: Dimension = dimension("round");
+pub(super) const AFTER_10_S: Measure = shown("after 10 s", BYTES);
+pub(super) const AFTER_1_S: Measure = shown("after 1 s", BYTES);
+pub(super) const AFTER_30_S: Measure = shown("after 30 s", BYTES);
+pub(super) const AFTER_5_S: Measure = shown("after 5 s", BYTES);
+pub(super) const APP_MEASURE: Measure = words("app");
+pub(super) const AVAILABLE_AFTER: Measure = shown("available after", BYTES);
+pub(super) const AVAILABLE_BEFORE: Measure = shown("available before", BYTES);
+pub(super) const BELOW: Measure = words("below");
+pub(super) const BY_SHARE: Measure = shown("by share", BYTES);
+pub(super) const CORRELATION: Measure = shown("correlation", NUMBER);
+pub(super) const COUNT_MEASURE: Measure = words("count");
+pub(super) const FILES_IN_THE_END: Measure = shown("files in the end", BYTES);
+pub(super) const FILES_TOUCHED: Measure = shown("files touched", BYTES);
+pub(super) const FILES_TOUCHED_BY_A_RETURN: Measure = lower("files touched by a return", BYTES);
+pub(super) const HEAP: Measure = shown("heap", MIB);
+pub(super) const HEAP_TOUCHED_BY_A_RETURN: Measure = lower("heap touched by a return", BYTES);
+pub(super) const HOW: Measure = words("how");
+pub(super) const IN_SWAP_BEFORE: Measure = shown("in swap before", BYTES);
+pub(super) const IN_SWAP_IN_THE_END: Measure = shown("in swap in the end", BYTES);
+pub(super) const KILLED: Measure = shown("killed", TALLY);
+pub(super) const MEMORY: Measure = shown("memory", MIB);
+pub(super) const MEMORY_AVAILABLE: Measure = higher("memory available", BYTES);
+pub(super) const MOST_HEAP: Measure = lower("most heap", BYTES);
+pub(super) const OF_ALL_MEMORY: Measure = shown("of all memory", SHARE);
+pub(super) const OF_HEAP: Measure = shown("of heap", SHARE);
+pub(super) const RESIDENT: Measure = shown("resident", BYTES);
+pub(super) const RESIDENT_BY_SHARE: Measure = lower("resident, by share", BYTES);
+pub(super) const SHARE_MEASURE: Measure = shown("share", NUMBER);
+pub(super) const SLOW: Measure = shown("slow", TALLY);
+pub(super) const STARTED: Measure = shown("started", TALLY);
+pub(super) const STARTS: Measure = higher("starts", PERCENT);
+pub(super) const TIME_OF_A_RETURN: Measure = lower("time of a return", MS);
+pub(super) const TIME_TO_SETTLE: Measure = shown("time to settle", MS);
+pub(super) const TOUCHED_BY_A_RETURN: Measure = shown("touched by a return", MIB);
+pub(super) const TRIES: Measure = shown("tries", TALLY);
+pub(super) const USED_IN_A_SECOND: Measure = lower("used in a second", BYTES);
+pub(super) const WORKING_SET: Measure = shown("working set", BYTES);

@@ -1,0 +1,53 @@
+//! Returns to apps under policies of swapping, when memory is tight and when it is full.
+
+mod columns;
+mod page;
+pub(crate) mod result;
+mod run;
+
+pub(crate) use run::*;
+
+use brisk_core::units::format_bytes;
+
+use self::columns::*;
+use self::result::*;
+use crate::study::shown::launches;
+use brisk_report::declare::*;
+
+impl Kind for RelaunchReport {
+    fn section(&self) -> Section {
+        page::section(self)
+    }
+
+    fn rows(&self) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for regime in &self.regimes {
+            for policy in &regime.policies {
+                for app in policy.apps.iter().filter(|app| !app.visits.is_empty()) {
+                    let runs = |of: &dyn Fn(&AppVisit) -> f64| brisk_report::declare::runs(app.visits.iter().map(of));
+                    rows.push(
+                        Row::at(REGIME, regime.regime.name())
+                            .by(POLICY, policy.policy.clone())
+                            .by(APP, app.app.clone())
+                            .put(RETURN_TO_AN_APP, runs(&|visit| visit.counted_ms(self.limit_ms)))
+                            .put(READ_FROM_STORAGE, runs(&|visit| visit.flash_read_bytes as f64))
+                            .put(WRITTEN_TO_STORAGE, runs(&|visit| visit.flash_written_bytes as f64)),
+                    );
+                }
+            }
+        }
+        rows
+    }
+
+    fn mode(&self) -> Facts {
+        vec![
+            ("Memory", format_bytes(self.memory.limit_bytes)),
+            ("Each swap area", format_bytes(self.memory.swap_bytes)),
+            ("Time limit of a return", brisk_report::format::ms(self.limit_ms)),
+        ]
+    }
+
+    fn setting(&self) -> Facts {
+        launches::phone(&self.phone)
+    }
+}
