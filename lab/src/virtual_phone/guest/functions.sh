@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # What plans of phones are made of: a plan is this file and calls of these, written by brisk-lab (plan.rs). It runs as root in
 # the phone; its output is the serial port.
-export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 HOME=/root BRISK_RUN_DIR=/run/brisk-lab
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 HOME=/root
 
 emit() { printf '@ %s\n' "$1"; }
 step() { emit "{\"step\":\"$1\"}"; }
