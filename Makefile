@@ -6,9 +6,21 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 BRISK := $(TARGET)/release/brisk
 DIST := $(TARGET)/dist
 
-SMALL := $(TARGET)/small
 PROGRAMS ?= brisk brisk-lab brisk-session
-HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+# Of packages: that of this machine, or arm64, which is cross-compiled.
+ARCH ?= $(shell dpkg --print-architecture 2>/dev/null)
+ifeq ($(ARCH),arm64)
+TRIPLE := aarch64-unknown-linux-gnu
+SMALL := $(TARGET)/small-arm64
+CARGO := scripts/cargo-arm64
+SETUP := arm64
+# Packages, pages and completions are made by the programs themselves.
+EMULATOR := $(if $(filter aarch64,$(shell uname -m)),,qemu-aarch64)
+else
+TRIPLE = $(shell rustc -vV | sed -n 's/^host: //p')
+SMALL := $(TARGET)/small
+CARGO := cargo
+endif
 # Repeated code once, no tables for unwinding, and short relocations (glibc of at least 2.36).
 SMALL_FLAGS := -C llvm-args=-enable-machine-outliner -C force-unwind-tables=no -C link-arg=-Wl,-T,$(CURDIR)/packaging/small.ld \
 	-C link-arg=-Wl,--no-eh-frame-hdr -C link-arg=-Wl,-z,pack-relative-relocs
@@ -30,11 +42,12 @@ build: setup ## build the release binaries, quickly
 	ln -sf brisk $(BRISK)d
 	@echo "built $(BRISK), which is $(BRISK)d too, and $(BRISK)-lab"
 
-small: setup ## build the binaries of packages, which are small and take longer to build (PROGRAMS=brisk: one of them)
+small: ## build the binaries of packages, which are small and take longer to build (PROGRAMS=brisk: one of them; ARCH=arm64)
+	@scripts/setup $(SETUP)
 	@# A target that is named: the flags are not for what runs during the build.
-	RUSTFLAGS='$(SMALL_FLAGS)' cargo build --profile small --target $(HOST) --locked $(PROGRAMS:%=--bin %)
+	RUSTFLAGS='$(SMALL_FLAGS)' $(CARGO) build --profile small --target $(TRIPLE) --locked $(PROGRAMS:%=--bin %)
 	mkdir -p $(SMALL)
-	cp $(PROGRAMS:%=$(TARGET)/$(HOST)/small/%) $(SMALL)/
+	cp $(PROGRAMS:%=$(TARGET)/$(TRIPLE)/small/%) $(SMALL)/
 
 run: ## from nothing to a report: first this disk, then an emulated phone
 	@scripts/run
@@ -65,18 +78,20 @@ kernel-test: ## the kernel parts in a virtual machine: every scheduler, every te
 kernel-bench: ## I/O schedulers on emulated flash in a virtual machine, held against aims (minutes; a repeat is shorter)
 	@scripts/kernel-bench
 
-dist: small ## small binaries, man pages and shell completions in target/dist
+dist: small ## small binaries, man pages and shell completions in target/dist (ARCH=arm64)
 	mkdir -p $(DIST)/bin $(DIST)/share/man/man1 $(DIST)/share/man/man8 $(DIST)/share/completions
 	cp $(PROGRAMS:%=$(SMALL)/%) $(DIST)/bin/
 	ln -sf brisk $(DIST)/bin/briskd
-	$(DIST)/bin/brisk man $(DIST)/share/man/man1
-	$(DIST)/bin/brisk-lab man $(DIST)/share/man/man1
+	$(EMULATOR) $(DIST)/bin/brisk man $(DIST)/share/man/man1
+	$(EMULATOR) $(DIST)/bin/brisk-lab man $(DIST)/share/man/man1
 	mv $(DIST)/share/man/man1/*.8 $(DIST)/share/man/man8/
-	for shell in bash zsh fish; do $(DIST)/bin/brisk completions $$shell >$(DIST)/share/completions/brisk.$$shell || exit; done
+	for shell in bash zsh fish; do \
+		$(EMULATOR) $(DIST)/bin/brisk completions $$shell >$(DIST)/share/completions/brisk.$$shell || exit; \
+	done
 
-deb: small ## Debian packages in target/dist: command and daemon; who is in front; laboratory; the I/O scheduler for DKMS
+deb: small ## Debian packages in target/dist: command and daemon; who is in front; laboratory; the I/O scheduler for DKMS (ARCH=arm64)
 	@scripts/setup deb
-	packaging/deb $(TARGET)
+	DEB_HOST_ARCH=$(ARCH) packaging/deb $(TARGET)
 	packaging/dkms-deb $(TARGET)
 
 clean: ## remove what was built

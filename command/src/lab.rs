@@ -21,6 +21,10 @@ pub const COMMANDS: &[(&[&str], &str)] = &[
     (&["predict"], "Score predictors of the next app on a usage trace of your own"),
     (&["prove"], "Prove what brisk changes: the same launches with the daemon and without"),
     (&["lab"], "Make, list, change and remove emulated flash devices and phones"),
+    (
+        &["phone"],
+        "Measure a whole emulated phone in virtual time: real apps, with brisk and without; figures repeat anywhere",
+    ),
     (&["kernel"], "Compare I/O schedulers on emulated flash in virtual time: figures repeat anywhere"),
     (&["swap", "record"], "Record what a phone or this machine swaps: which page went to which slot, and when"),
     (&["swap", "generate"], "Write a synthetic trace: a person who changes between apps that do not fit into memory"),

@@ -78,6 +78,7 @@ static const struct flash_field own_fields[] = {
 	OWN(store),
 	OWN(prealloc),
 	OWN(power_cut),
+	OWN(memory_at_mib),
 	OWN(max_kb),
 	OWN(discard_pages_max),
 	OWN(timeout_ms),
@@ -233,6 +234,9 @@ int flash_config_parse(struct flash_config *config, char *text)
 	    flash_check_own("store", config->store, 0, 1) ||
 	    flash_check_own("prealloc", config->prealloc, 0, config->store) ||
 	    flash_check_own("power_cut", config->power_cut, 0, config->store) ||
+	    flash_check_own("memory_at_mib", config->memory_at_mib, 0,
+			    config->store && !config->prealloc && !config->power_cut ?
+			    U32_MAX : 0) ||
 	    flash_check_own("max_kb", config->max_kb, 4, 32768) ||
 	    flash_check_own("discard_pages_max", config->discard_pages_max, 1, 1u << 19) ||
 	    flash_check_own("timeout_ms", config->timeout_ms, 1, 3600000))

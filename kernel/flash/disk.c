@@ -4,6 +4,8 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/io.h>
+#include <linux/ioport.h>
 #include <linux/slab.h>
 #include <linux/version.h>
 #include <linux/vmalloc.h>
@@ -76,18 +78,54 @@ static int flash_init_tags(struct flash *flash)
 	return blk_mq_alloc_tag_set(&flash->tags);
 }
 
+/* Maps memory that the kernel does not use: for the data, and then for the model. */
+static int flash_map_memory(struct flash *flash, size_t model_bytes)
+{
+	u64 at = (u64)flash->config.memory_at_mib << 20;
+	u64 data_bytes = flash->config.model.pages << BF_PAGE_SHIFT;
+	u64 bytes = data_bytes + PAGE_ALIGN(model_bytes);
+
+	if (region_intersects(at, bytes, IORESOURCE_SYSTEM_RAM, IORES_DESC_NONE) !=
+	    REGION_DISJOINT) {
+		pr_err("the kernel uses memory at %u MiB: start it with less (mem=)\n",
+		       flash->config.memory_at_mib);
+		return -EBUSY;
+	}
+	flash->store.memory = memremap(at, bytes, MEMREMAP_WB);
+	if (!flash->store.memory)
+		return -ENOMEM;
+	flash->memory = flash->store.memory + data_bytes;
+	memset(flash->memory, 0, model_bytes);
+	return 0;
+}
+
+static int flash_init_memory(struct flash *flash, size_t model_bytes)
+{
+	const struct flash_config *config = &flash->config;
+
+	if (config->memory_at_mib)
+		return flash_map_memory(flash, model_bytes);
+	flash->memory = vzalloc(model_bytes);
+	if (!flash->memory)
+		return -ENOMEM;
+	if (!config->store)
+		return 0;
+	return flash_store_init(&flash->store, config->model.pages, config->prealloc);
+}
+
 static int flash_init_model(struct flash *flash)
 {
 	const struct bf_params *model = &flash->config.model;
 	size_t bytes = bf_memory_bytes(model);
+	int error;
 
 	if (!bytes) {
 		pr_err("%s is too large for the model\n", flash->config.name);
 		return -EINVAL;
 	}
-	flash->memory = vzalloc(bytes);
-	if (!flash->memory)
-		return -ENOMEM;
+	error = flash_init_memory(flash, bytes);
+	if (error)
+		return error;
 	if (bf_init(flash->memory, bytes, model, &flash->model))
 		return -EINVAL;
 	/* A power cut can revert at most the slots of the buffer. */
@@ -100,9 +138,13 @@ static void flash_free(struct flash *flash)
 	spin_lock_irq(&flash->lock);
 	flash_undo_free(&flash->undo);
 	spin_unlock_irq(&flash->lock);
-	flash_store_free(&flash->store);
+	if (flash->store.memory) {
+		memunmap(flash->store.memory);
+	} else {
+		flash_store_free(&flash->store);
+		vfree(flash->memory);
+	}
 	kvfree(flash->lost);
-	vfree(flash->memory);
 	kfree(flash);
 }
 
@@ -148,8 +190,6 @@ struct flash *flash_create(const struct flash_config *config)
 #endif
 	flash_undo_init(&flash->undo);
 	error = flash_init_model(flash);
-	if (!error && config->store)
-		error = flash_store_init(&flash->store, config->model.pages, config->prealloc);
 	if (error)
 		goto no_device;
 	error = flash_init_tags(flash);

@@ -42,6 +42,8 @@ static_assert(BF_PAGE_BYTES == PAGE_SIZE);
  * @store: whether data is stored
  * @prealloc: whether memory is allocated at once, so that writes need none
  * @power_cut: whether images for power cuts are kept
+ * @memory_at_mib: address of memory that the kernel does not use, in MiB, which
+ *	holds the data and then the model; 0: the kernel's memory
  * @max_kb: largest request
  * @discard_pages_max: largest discard
  * @timeout_ms: the block layer's request timeout
@@ -54,17 +56,21 @@ struct flash_config {
 	u32 store;
 	u32 prealloc;
 	u32 power_cut;
+	u32 memory_at_mib;
 	u32 max_kb;
 	u32 discard_pages_max;
 	u32 timeout_ms;
 };
 
 /**
- * struct flash_store - data in RAM, allocated page by page when written
+ * struct flash_store - data in RAM
+ * @memory: all of it, where the device has memory of its own; else it is
+ *	allocated page by page when written
  * @pages: capacity
  * @page: struct page by number; FLASH_ZEROES set: reads as zeroes
  */
 struct flash_store {
+	char *memory;
 	u64 pages;
 	unsigned long *page;
 };

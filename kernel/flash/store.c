@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The data of a device, in RAM, allocated page by page when written.
+ * The data of a device, in RAM: allocated page by page when written, or in memory
+ * of its own, which the kernel does not use and which has the data of a disk when
+ * the machine starts.
  *
  * Data is copied while the model processes the request, outside of any lock: it
  * costs the guest's processor time, unlike DMA, but no device time. Requests
@@ -96,6 +98,8 @@ int flash_store_reserve(struct flash_store *store, u64 page, u64 pages)
 {
 	struct page *fresh;
 
+	if (store->memory)
+		return 0;
 	for (; pages--; page++) {
 		if (READ_ONCE(store->page[page]))
 			continue;
@@ -111,10 +115,17 @@ int flash_store_reserve(struct flash_store *store, u64 page, u64 pages)
 static void flash_store_copy(struct flash_store *store, u64 at, char *buffer,
 			     u32 bytes, bool write)
 {
-	unsigned long *place = &store->page[at >> BF_PAGE_SHIFT];
-	unsigned long data = READ_ONCE(*place);
-	char *kept = data ? page_address(flash_data_page(data)) + offset_in_page(at) : NULL;
+	unsigned long *place, data;
+	char *kept;
 
+	if (store->memory) {
+		kept = store->memory + at;
+		memcpy(write ? kept : buffer, write ? buffer : kept, bytes);
+		return;
+	}
+	place = &store->page[at >> BF_PAGE_SHIFT];
+	data = READ_ONCE(*place);
+	kept = data ? page_address(flash_data_page(data)) + offset_in_page(at) : NULL;
 	if (write) {
 		memcpy(kept, buffer, bytes);
 		if (data & FLASH_ZEROES)
@@ -161,12 +172,16 @@ void flash_store_transfer(struct flash_store *store, struct request *rq)
  * @page: first page
  * @pages: number of pages
  *
- * Their memory is kept for later writes.
+ * Their memory is kept for later writes; memory of the device's own is cleared.
  */
 void flash_store_discard(struct flash_store *store, u64 page, u64 pages)
 {
 	unsigned long data;
 
+	if (store->memory) {
+		memset(store->memory + (page << BF_PAGE_SHIFT), 0, pages << BF_PAGE_SHIFT);
+		return;
+	}
 	for (; pages--; page++) {
 		data = READ_ONCE(store->page[page]);
 		if (data)

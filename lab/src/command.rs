@@ -21,6 +21,7 @@ use crate::results::ALL_KINDS;
 use crate::study::{
     candidates, heap_study, kernel, latency, launch, memory_study, predict, profile, prove, suite, swap,
 };
+use crate::virtual_phone::command as virtual_phone;
 
 /// The laboratory of brisk: launches, latency, emulated devices and phones, suites, proof, kernel lab
 #[derive(Debug, Parser)]
@@ -50,6 +51,8 @@ enum Command {
     Prove(prove::arguments::Args),
     /// Make, list, change and remove emulated flash devices and phones
     Lab(device::arguments::Args),
+    /// Measure a whole emulated phone in virtual time: real apps, with brisk and without; figures repeat anywhere
+    Phone(virtual_phone::arguments::Args),
     /// Compare I/O schedulers on emulated flash in virtual time: figures repeat anywhere
     Kernel(kernel::arguments::Args),
     /// Record, show and replay traces of swapping
@@ -110,6 +113,7 @@ fn run() -> anyhow::Result<ExitCode> {
         Command::Predict(args) => predict::run(&args),
         Command::Prove(args) => prove::run(&args),
         Command::Lab(args) => device::run(&args),
+        Command::Phone(args) => virtual_phone::run(&args),
         Command::Kernel(args) => kernel::run(&args),
         Command::Swap(args) => swap::run(&args),
         Command::Profile(args) => profile::run(&args),

@@ -1,7 +1,8 @@
 //! The laboratory of brisk: what measures on emulated devices, and never on a user's.
 //!
 //! [`flash`] is the pure model of a device and [`device`] makes a block device of it; [`phone`] has apps on one,
-//! [`screen`] sees and presses what [`launch`] times; [`vm`] runs whole kernels in virtual time. [`memory`], [`swap`],
+//! [`screen`] sees and presses what [`launch`] times; [`vm`] runs whole kernels in virtual time, and
+//! [`virtual_phone`] a whole Debian with apps. [`memory`], [`swap`],
 //! [`swap_io`] and [`cures`] are what the studies of their names are made of. [`command`] is the program `brisk-lab`,
 //! whose subcommands are in `study`.
 
@@ -16,6 +17,7 @@ pub mod results;
 pub mod screen;
 pub mod swap;
 pub mod swap_io;
+pub mod virtual_phone;
 pub mod vm;
 
 mod study;

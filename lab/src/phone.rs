@@ -42,12 +42,15 @@ mod whatif;
 mod writer;
 
 pub use catalogue::{App, Catalogue, WindowMark};
+pub(crate) use catalogue::{TEXT as CATALOGUE_TEXT, on_this_machine};
 pub use companion::Companion;
+pub(crate) use documents::all as documents;
 pub use error::{Error, Result};
 pub use home::Home;
 pub use image::{About, FirstRun, Image, Images, make_image};
 pub use inside::{Inside, become_app, command};
 pub use memory::{LIMIT_MIN_BYTES, MemoryGroup, MemorySpec, SwapKind};
+pub(crate) use mounts::environment;
 pub use phones::{Listed, NewPhone, Phones};
 pub use running::Phone;
 pub use sqlite::{JournalMode, SqliteRates, SqliteSpec};

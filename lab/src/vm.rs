@@ -42,7 +42,7 @@ pub mod plan;
 pub mod program;
 pub mod qemu;
 pub mod refuse;
-mod run;
+pub(crate) mod run;
 pub mod scenario;
 pub mod schedulers;
 pub mod search;

@@ -8,7 +8,9 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
+use crate::launch::App as Launch;
 use crate::phone::error::{Error, Result};
+use crate::phone::mounts;
 
 /// The file; part of the key of an image.
 pub(crate) const TEXT: &str = include_str!("apps.toml");
@@ -60,6 +62,28 @@ impl WindowMark {
     pub fn matches(&self, class: &str, title: &str) -> bool {
         class.eq_ignore_ascii_case(&self.class) && title.contains(&self.title)
     }
+}
+
+/// The control group of the user's apps on a phone with a service manager.
+const APPS_GROUP: &str = "/sys/fs/cgroup/user.slice/user-10000.slice/user@10000.service/app.slice";
+
+/// An app of the catalogue, as the user of this machine launches it where this machine is a phone.
+///
+/// # Errors
+/// When there is no such app.
+pub(crate) fn on_this_machine(name: &str) -> Result<Launch> {
+    let app = Catalogue::builtin().app(name)?;
+    let mut env = mounts::environment(None);
+    env.extend(app.env.iter().map(|(name, value)| (name.into(), value.into())));
+    Ok(Launch {
+        id: app.name.clone(),
+        env,
+        clean_env: true,
+        user: Some(mounts::user()),
+        working_dir: Some(mounts::HOME.into()),
+        parent_group: Some(APPS_GROUP.into()),
+        ..Launch::from_command(app.command.iter().map(Into::into).collect())
+    })
 }
 
 impl Catalogue {

@@ -22,6 +22,10 @@ pub struct Wanted {
     pub own: Vec<PathBuf>,
     /// Files and their paths in the guest, without leading slash.
     pub files: Vec<(String, PathBuf)>,
+    /// Files that are made here: paths in the guest, and content.
+    pub texts: Vec<(String, Vec<u8>)>,
+    /// A static busybox for a guest of another architecture, which has no probe.
+    pub busybox: Option<PathBuf>,
 }
 
 /// Files by their paths in the guest.
@@ -33,10 +37,16 @@ struct Files(Vec<(String, u32, Vec<u8>)>);
 /// When a module, a program or a file is missing.
 pub fn initramfs(kernel: &Kernel, wanted: &Wanted, init: &Path, plan: &str) -> Result<Vec<u8>> {
     let mut files = Files(Vec::new());
-    for dir in ["bin", "dev", "proc", "sys", "run", "tmp", "mnt", "etc", "lab", "lab/modules"] {
+    for dir in ["bin", "dev", "proc", "sys", "run", "tmp", "mnt", "root", "etc", "lab", "lab/modules"] {
         files.0.push((dir.to_owned(), 0o040_755, Vec::new()));
     }
-    files.program("busybox", "busybox-static")?;
+    match &wanted.busybox {
+        Some(path) => files.file("bin/busybox", 0o755, path)?,
+        None => {
+            files.program("busybox", "busybox-static")?;
+            files.file("bin/probe", 0o755, &kernel.built().join("probe"))?;
+        }
+    }
     for (program, package) in &wanted.programs {
         files.program(program, package)?;
     }
@@ -47,7 +57,10 @@ pub fn initramfs(kernel: &Kernel, wanted: &Wanted, init: &Path, plan: &str) -> R
         files.parents(place);
         files.file(place, 0o644, path)?;
     }
-    files.file("bin/probe", 0o755, &kernel.built().join("probe"))?;
+    for (place, content) in &wanted.texts {
+        files.parents(place);
+        files.0.push((place.clone(), 0o100_644, content.clone()));
+    }
     // Defaults of mkfs.ext4, which determine the features of the file system.
     if wanted.programs.iter().any(|(program, _)| *program == "mkfs.ext4") {
         files.file("etc/mke2fs.conf", 0o644, Path::new("/etc/mke2fs.conf"))?;

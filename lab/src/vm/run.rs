@@ -41,11 +41,26 @@ impl Drop for Group {
 /// # Errors
 /// When it cannot be started, or the run is cancelled.
 pub(crate) fn run(
+    command: Command,
+    program: (&'static str, &'static str),
+    limit: Duration,
+    watch: Watch<'_>,
+    receive: impl FnMut(Line),
+) -> Result<Ended> {
+    run_polled(command, program, limit, watch, receive, || Ok(()))
+}
+
+/// [`run`] that also calls `poll` about ten times a second.
+///
+/// # Errors
+/// As [`run`], and those of `poll`.
+pub(crate) fn run_polled(
     mut command: Command,
     program: (&'static str, &'static str),
     limit: Duration,
     watch: Watch<'_>,
     mut receive: impl FnMut(Line),
+    mut poll: impl FnMut() -> Result<()>,
 ) -> Result<Ended> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     brisk_program::child::end_with_parent(&mut command, Signal::TERM);
@@ -64,6 +79,7 @@ pub(crate) fn run(
     let begun = Instant::now();
     loop {
         watch.check()?;
+        poll()?;
         if begun.elapsed() > limit {
             return Ok(Ended::TimeLimit);
         }

@@ -16,6 +16,8 @@ const DEBUG: &str = "-debug";
 const MARS: &str = "-mars";
 /// Name of the series with the configuration of [`MARS`] and without the patch.
 const PLAIN: &str = "-plain";
+/// Name of the series with Debian's cloud kernel for 64-bit ARM.
+const ARM: &str = "-arm64";
 /// Name of the series with Debian's kernel for any machine, which has more modules than its cloud kernel.
 const FULL: &str = "-full";
 /// Lines of a failed script in the error.
@@ -72,6 +74,18 @@ impl Source {
         self.target.join("kernel")
     }
 
+    /// Directory of virtual phones: packages, images, consoles.
+    #[must_use]
+    pub fn phones(&self) -> PathBuf {
+        self.target.join("phone")
+    }
+
+    /// Directory of packages of brisk.
+    #[must_use]
+    pub fn dist(&self) -> PathBuf {
+        self.target.join("dist")
+    }
+
     /// Fetches the kernel of a series and builds the modules and the probe, as far as missing.
     ///
     /// # Errors
@@ -90,6 +104,15 @@ impl Source {
         Ok(kernel)
     }
 
+    /// The kernel of a series, where it was fetched and its modules were built before; up to date or not.
+    #[must_use]
+    pub fn kernel_that_is_there(&self, series: &str) -> Option<Kernel> {
+        let home = self.work().join(series);
+        let release = std::fs::read_to_string(home.join("kernel.done")).ok()?.trim().to_owned();
+        let kernel = Kernel { series: series.to_owned(), release, home };
+        (kernel.image().exists() && kernel.built().join("brisk_flash.ko").exists()).then_some(kernel)
+    }
+
     /// Fetches the kernel of a series, if missing; returns its release.
     ///
     /// # Errors
@@ -101,6 +124,7 @@ impl Source {
             .strip_suffix(MARS)
             .or_else(|| series.strip_suffix(PLAIN))
             .or_else(|| series.strip_suffix(FULL))
+            .or_else(|| series.strip_suffix(ARM))
             .unwrap_or(number);
         if !number.split_once('.').is_some_and(|(major, minor)| digits(major) && digits(minor)) {
             return Err(Error::BadOption(format!("'{series}' is not a series of kernels, such as 6.12")));
@@ -109,7 +133,7 @@ impl Source {
     }
 
     /// Runs a script of the tree; returns the last line of its output.
-    fn script(&self, name: &str, arguments: &[&str], watch: Watch<'_>) -> Result<String> {
+    pub(crate) fn script(&self, name: &str, arguments: &[&str], watch: Watch<'_>) -> Result<String> {
         let what = [&[name], arguments].concat().join(" ");
         (watch.progress)(0.0, &what);
         let mut command = Command::new(self.path(name));

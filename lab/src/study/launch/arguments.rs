@@ -70,6 +70,9 @@ pub(crate) struct Args {
     /// The emulated phone, where one is wanted.
     #[command(flatten)]
     pub(crate) phone: on_phone::Choice,
+    /// Launch an app of the catalogue as the user of a phone, which this machine is (see `brisk phone`)
+    #[arg(long, hide = true, requires = "app", conflicts_with_all = ["preset", "phone"])]
+    pub(crate) as_phone: bool,
     /// Write what the first cold launch read, in order, into FILE (JSON)
     #[arg(long, value_name = "FILE")]
     pub(crate) save_reads: Option<PathBuf>,

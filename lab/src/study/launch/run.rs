@@ -55,14 +55,18 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.vs_prefetch {
         bail!("--vs-prefetch is for an emulated phone: name a --preset, such as galaxy-s5-emmc, or a --phone");
     }
-    let app = app(args.app.as_deref(), &args.command)?;
+    let app = match &args.app {
+        Some(name) if args.as_phone => crate::phone::on_this_machine(name)?,
+        name => app(name.as_deref(), &args.command)?,
+    };
     let place = place(&app);
     args.outputs.check(&place)?;
     let plan = plan(args, app, other(args)?.map(App::from_command))?;
     let session = begin()?;
     let sense = session.sense();
     let head = Run::begin(&sense, &Place::find(&sense, &place, false)?, 0)?;
-    let mut display = display::open(&args.watching.display)?;
+    let open = if args.as_phone { display::of_phone } else { display::open };
+    let mut display = open(&args.watching.display)?;
     let plan = display.with_environment(plan);
     let mut alone = Between { phone: None, home: None, session: &session, companion: None };
     let Some(series) = measure(args, &plan, &mut display, &mut alone)? else { return Ok(session.was_stopped()) };

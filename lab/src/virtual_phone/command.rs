@@ -1,0 +1,116 @@
+//! `brisk phone`: a whole phone in virtual time.
+
+pub(crate) mod arguments;
+mod launches;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use brisk_command::json::Document;
+use brisk_command::session::Session;
+use serde_json::json;
+
+use self::arguments::{Args, ImageArgs, ImageChoice, RunArgs, What};
+use crate::phone::{App, Catalogue};
+use crate::virtual_phone::image::{Images, Made, brisk_packages, versions};
+use crate::virtual_phone::measure::{self, Conditions};
+use crate::virtual_phone::plan::Task;
+use crate::vm::sources::{Kernel, Source};
+use crate::vm::{Error, Watch};
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let here = std::env::current_dir().context("cannot tell where this is")?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
+    let source = Source::find(args.source.as_deref().unwrap_or(&here), target)?;
+    let session = Session::begin()?;
+    let outcome = match &args.what {
+        What::Launch(args) => launches::run(&source, &session, args),
+        What::Run(args) => run_inside(&source, &session, args),
+        What::Image(args) => image(&source, &session, args),
+    };
+    session.clear();
+    match outcome {
+        Err(error) if matches!(error.downcast_ref(), Some(Error::Stopped)) => Ok(session.was_stopped()),
+        outcome => outcome,
+    }
+}
+
+/// An image and what it was made from.
+struct Ready {
+    kernel: Kernel,
+    made: Made,
+}
+
+/// Fetches the kernel and makes the image, as far as missing.
+fn ready(source: &Source, session: &Session, choice: &ImageChoice) -> anyhow::Result<Ready> {
+    let progress = |done: f64, doing: &str| session.show(done, doing);
+    let watch = Watch { stop: session.stop_flag(), progress: &progress };
+    let apps: Vec<&App> = Catalogue::builtin().choose(&choice.apps)?;
+    let folder = choice.packages.clone().unwrap_or_else(|| source.dist());
+    let packages = brisk_packages(&folder, choice.arch)?;
+    let kernel = source.kernel(&choice.arch.kernel_series(&choice.kernel), watch)?;
+    let images = Images { source, architecture: choice.arch, kernel: &kernel };
+    let made = images.get(&apps, &packages, watch)?;
+    Ok(Ready { kernel, made })
+}
+
+fn image(source: &Source, session: &Session, args: &ImageArgs) -> anyhow::Result<ExitCode> {
+    let Ready { made, .. } = ready(source, session, &args.image)?;
+    session.clear();
+    let about = &made.about;
+    args.json.show(&Document::new("virtual_phone_image", about), || {
+        let versions = versions(&about.packages);
+        let apps: Vec<String> = about
+            .apps
+            .iter()
+            .map(|app| versions.get(app.as_str()).map_or_else(|| app.clone(), |version| format!("{app} {version}")))
+            .collect();
+        format!(
+            "{}\nkernel {}, {} packages, apps: {}\ncontent {}",
+            made.memory.display(),
+            about.kernel,
+            about.packages.len(),
+            apps.join(", "),
+            about.content
+        )
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_inside(source: &Source, session: &Session, args: &RunArgs) -> anyhow::Result<ExitCode> {
+    let phone = &args.phone;
+    let flash = phone.flash(&source.path("kernel/scenarios/devices"))?;
+    let ready = ready(source, session, &phone.image)?;
+    let images = Images { source, architecture: phone.image.arch, kernel: &ready.kernel };
+    let conditions = Conditions {
+        flash,
+        memory_mib: phone.memory_mib(),
+        swap: phone.swap,
+        swap_mib: phone.swap_mib(),
+        brisk: args.brisk.clone(),
+        seed: args.seed,
+        shift: phone.shift,
+    };
+    let log = source.phones().join(format!("run-{}.log", std::process::id()));
+    let task = Task { name: "command".to_owned(), command: args.command.clone() };
+    let progress = |done: f64, doing: &str| session.show(done, doing);
+    let watch = Watch { stop: session.stop_flag(), progress: &progress };
+    let port = measure::run(&images, &ready.made, &conditions, &[task], &log, phone.time_limit, watch)?;
+    session.clear();
+    // It is kept where it tells why there is no result.
+    std::fs::remove_file(&log).with_context(|| format!("cannot remove {}", log.display()))?;
+    let output = port.outputs.into_iter().next().unwrap_or_default();
+    if !output.errors.is_empty() && !args.json.is_printed() {
+        brisk_program::notice!("{}", output.errors.trim_end());
+    }
+    let facts = json!({
+        "architecture": phone.image.arch,
+        "kernel": ready.kernel.release,
+        "image": ready.made.about.content,
+        "output": output,
+        "phone": port.facts,
+    });
+    args.json.show_exactly(&Document::new("virtual_phone_run", facts), &output.text)?;
+    Ok(ExitCode::from(u8::from(output.code != Some(0))))
+}

@@ -1,0 +1,201 @@
+//! Arguments of `brisk phone`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use brisk_command::json::Json;
+use brisk_command::{duration, size};
+
+use crate::virtual_phone::architecture::Architecture;
+use crate::virtual_phone::measure::Brisk;
+use crate::virtual_phone::memory_map::KERNEL_MIB;
+use crate::virtual_phone::plan::Swap;
+use crate::vm::device::{Device, DeviceSpec};
+
+const AFTER_HELP: &str = "\
+Examples:
+  brisk phone launch                                # four apps, without brisk and with its defaults
+  brisk phone launch evince --arch arm64 --preset nexus4-emmc --brisk off,prefetch+smartio+smartstorage
+  brisk phone launch --seeds 5 --json launches.json # five starts of each, side by side
+  brisk phone run --memory 400M --swap zram -- brisk doctor
+  brisk phone run --brisk off -- brisk-lab launch --as-phone --cold --virtual evince --json
+
+A whole emulated device in virtual time: Debian 12 with systemd, brisk's packages from `make deb`, and one flash. It works from a \
+source tree of brisk: the first time a kernel is fetched and the phone installs itself (some minutes). No root is needed, and the load \
+of this machine changes no figure: the same seed gives the same document. One processor of 10^9 instructions a second stands for a \
+phone's; with --shift 1 it has half. Exit codes: 0 measured, 1 a command failed inside, 2 not possible, 130 stopped by Ctrl-C.";
+
+/// Arguments of `brisk phone`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// Source tree of brisk [default: the one that this directory is in]
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) source: Option<PathBuf>,
+    /// The subcommand.
+    #[command(subcommand)]
+    pub(crate) what: What,
+}
+
+/// The subcommands.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum What {
+    /// Launch apps with nothing in memory, without brisk and with it
+    Launch(LaunchArgs),
+    /// Run any command in a phone, and print what it prints
+    Run(RunArgs),
+    /// Make the image, if it is missing, and show what is in it
+    Image(ImageArgs),
+}
+
+/// What an image depends on.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ImageChoice {
+    /// Architecture of the phone
+    #[arg(long, value_enum, value_name = "NAME", default_value = "amd64")]
+    pub(crate) arch: Architecture,
+    /// Series of its kernel
+    #[arg(long, value_name = "SERIES", default_value = "6.12")]
+    pub(crate) kernel: String,
+    /// Its apps: names from `brisk lab phone apps`
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "evince,mousepad,galculator,xterm")]
+    pub(crate) apps: Vec<String>,
+    /// Folder with brisk's packages [default: target/dist, where make deb puts them]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) packages: Option<PathBuf>,
+}
+
+/// The conditions of all starts.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "The phone")]
+pub(crate) struct Phone {
+    #[command(flatten)]
+    pub(crate) image: ImageChoice,
+    /// Its flash: a name from `brisk lab presets`, or a TOML file
+    #[arg(long, value_name = "NAME|FILE", default_value = "galaxy-s5-emmc")]
+    preset: String,
+    /// Changes a parameter of the flash: read_us=200
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Its memory, of 192 MiB to 2 GiB
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = memory)]
+    pub(crate) memory: u64,
+    /// Where it swaps to
+    #[arg(long, value_enum, value_name = "WHERE", default_value = "none")]
+    pub(crate) swap: Swap,
+    /// Size of each swap area [default: half of the memory]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) swap_size: Option<u64>,
+    /// Slowness of its processor: an instruction takes 2^N nanoseconds
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=4))]
+    pub(crate) shift: u8,
+    /// Time that one start may take on this machine
+    #[arg(long, value_name = "TIME", default_value = "2h", value_parser = duration::parse)]
+    pub(crate) time_limit: Duration,
+}
+
+/// Arguments of `brisk phone run`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) phone: Phone,
+    /// What runs of brisk: off, default, or engines such as prefetch+smartio
+    #[arg(long, value_name = "WHAT", default_value = "default", value_parser = Brisk::parse)]
+    pub(crate) brisk: Brisk,
+    /// Seed of all that differs between two starts
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) json: Json,
+    /// Program and arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+/// Arguments of `brisk phone launch`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct LaunchArgs {
+    /// Apps to launch [default: all of --apps]
+    #[arg(value_name = "APP")]
+    pub(crate) launched: Vec<String>,
+    #[command(flatten)]
+    pub(crate) phone: Phone,
+    /// What runs of brisk, each in starts of its own: off, default, or engines such as prefetch+smartio
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', default_value = "off,default", value_parser = Brisk::parse)]
+    pub(crate) brisk: Vec<Brisk>,
+    /// Launches of each app in a start
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    pub(crate) runs: u16,
+    /// Starts of each, with different seeds
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    pub(crate) seeds: u16,
+    /// The first seed
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Machines at the same time; their number does not change the figures [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub(crate) jobs: Option<u16>,
+    /// Where the results go.
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+/// Arguments of `brisk phone image`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ImageArgs {
+    #[command(flatten)]
+    pub(crate) image: ImageChoice,
+    #[command(flatten)]
+    pub(crate) json: Json,
+}
+
+impl Phone {
+    /// The flash; `devices` has files of presets.
+    pub(crate) fn flash(&self, devices: &Path) -> anyhow::Result<Device> {
+        let mut set = BTreeMap::new();
+        for change in &self.set {
+            let Some((name, value)) = change.split_once('=') else {
+                anyhow::bail!("--set {change}: write it as KEY=VALUE, such as read_us=200");
+            };
+            set.insert(name.to_owned(), toml::Value::String(value.to_owned()));
+        }
+        // A file is found by its name in its folder.
+        let file = Path::new(&self.preset);
+        let (folder, preset) = match (file.parent(), file.file_stem()) {
+            (Some(folder), Some(name)) if file.is_file() => (folder, name.to_string_lossy().into_owned()),
+            _ => (devices, self.preset.clone()),
+        };
+        let spec = DeviceSpec { preset, size: "3GiB".to_owned(), depth_requests: None, queues: 1, set };
+        spec.resolve(folder).map_err(anyhow::Error::msg)
+    }
+
+    pub(crate) fn memory_mib(&self) -> u64 {
+        self.memory >> 20
+    }
+
+    pub(crate) fn swap_mib(&self) -> u64 {
+        (self.swap_size.unwrap_or(self.memory / 2) >> 20).max(1)
+    }
+}
+
+/// Reads the size of a phone's memory.
+fn memory(text: &str) -> Result<u64, String> {
+    let bytes = size(text)?;
+    if (192 << 20..=KERNEL_MIB << 20).contains(&bytes) {
+        Ok(bytes)
+    } else {
+        Err("a phone has 192 MiB to 2 GiB".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_has_bounds() {
+        assert_eq!(memory("600M"), Ok(600 << 20));
+        assert!(memory("3G").is_err() && memory("64M").is_err() && memory("much").is_err());
+    }
+}
