@@ -150,7 +150,7 @@ fn begin(config: &Config, next: &mut State, observed: &Observed<'_>, group: &str
     let now = observed.now;
     let known = next.learned.launched(&app.id);
     let is_due = known.learned < u64::from(LAUNCHES_MAX) || known.launches.is_multiple_of(LEARN_EVERY);
-    let course = if !known.exact && can_be_exact(config, observed) {
+    let course = if can_be_exact(config, observed) && known.begins_exactly() {
         Course::Exact
     } else if known.files.is_empty() {
         Course::Alone
@@ -158,8 +158,8 @@ fn begin(config: &Config, next: &mut State, observed: &Observed<'_>, group: &str
         Course::Ahead
     };
     let learns = is_due || course == Course::Exact;
-    // Where read-ahead cannot be switched off, what is mapped has to do.
-    let adds = course == Course::Exact || !can_be_exact(config, observed);
+    // Where read-ahead cannot be switched off, or was so often enough, what is mapped has to do.
+    let adds = !known.exact || !can_be_exact(config, observed);
     let mut launch = Launch::new(app.id.clone(), at_ns, course, learns, adds);
     if let Some(known) = next.learned.app(&app.id).filter(|_| course == Course::Ahead) {
         let available_bytes = now.memory.available_bytes.unwrap_or(now.memory.free_bytes);

@@ -30,6 +30,10 @@ const GAPS_PAGES: [u32; 6] = [1, 2, 4, 8, 16, 64];
 const SMALL_GAP_PAGES: u32 = 4;
 /// Exact launches in a row that found most in memory, after which what they showed is good enough.
 const EXACT_TRIES: u8 = 3;
+/// Exact launches of an app: so many at first, then one of so many. They take longer, and those that end before they can
+/// be read, or use other pages each time, would go on for ever.
+const EXACT_FIRST: u64 = 3;
+const EXACT_EVERY: u64 = 16;
 /// An inexact launch that uses more than this part of its pages elsewhere calls for an exact one.
 const OUTSIDE_PART: u64 = 4;
 
@@ -123,6 +127,8 @@ pub struct AppLaunches {
     pub learned: u64,
     /// Exact launches that found most of what they use in memory.
     exact_tries: u8,
+    /// Exact launches that began.
+    exact_begun: u64,
     /// Whether the ranges are known exactly.
     pub exact: bool,
     pub files: Vec<KnownFile>,
@@ -141,6 +147,13 @@ pub struct How {
 }
 
 impl AppLaunches {
+    /// Whether the launch that begins is to be an exact one; then it counts as one.
+    pub fn begins_exactly(&mut self) -> bool {
+        let begins = !self.exact && self.exact_begun < EXACT_FIRST + self.launches / EXACT_EVERY;
+        self.exact_begun += u64::from(begins);
+        begins
+    }
+
     /// Takes in what a launch used. Says whether files were changed since the last one.
     fn learn(&mut self, config: &Config, used: &LaunchFiles, how: How) -> bool {
         let mut before = std::mem::take(&mut self.files);

@@ -229,6 +229,28 @@ fn what_the_first_launch_alone_used_is_not_read_ahead_of_the_third() {
 }
 
 #[test]
+fn launches_that_show_nothing_are_not_slow_for_ever() {
+    let mut machine = Machine::new();
+    let nothing = std::mem::take(&mut machine.used.files);
+    let courses: Vec<_> = (0..160).map(|_| machine.launch(0, 200_000)).collect();
+    let exact = |courses: &[Option<Course>]| courses.iter().filter(|course| **course == Some(Course::Exact)).count();
+    assert_eq!((exact(&courses[..15]), exact(&courses)), (3, 3 + 160 / 16));
+    // One that shows something at last is learned as it is, and read ahead.
+    machine.used.files = nothing;
+    machine.launch(0, 200_000);
+    assert_eq!(machine.launch(100_000, 200_000), Some(Course::Ahead));
+    // Pages that differ each time call for exact launches, of which no more come.
+    let mut machine = Machine::new();
+    let courses: Vec<_> = (0..160)
+        .map(|nth| {
+            machine.used.files.iter_mut().for_each(|file| file.used[0].first_page = nth * 5_000);
+            machine.launch(100_000, 200_000)
+        })
+        .collect();
+    assert!((3..=3 + 160 / 16).contains(&exact(&courses)), "{}", exact(&courses));
+}
+
+#[test]
 fn where_read_ahead_stays_on_what_is_mapped_has_to_do() {
     for learn_exactly in [false, true] {
         let mut machine = Machine::new();
