@@ -333,7 +333,7 @@ impl Drop for Loop {
 
 #[test]
 fn a_device_is_measured_only_when_it_is_unused_and_the_option_says_so() {
-    let Some(mut device) = Loop::attach(32, &[]) else { return };
+    let Some(mut device) = Loop::attach(32, &["--direct-io=on"]) else { return };
     let node = device.node.clone();
     let run_dir = tempfile::tempdir().expect("a directory");
     let refused = |args: &[&str]| {
