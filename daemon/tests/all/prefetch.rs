@@ -5,7 +5,7 @@ use crate::harness;
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::os::fd::AsFd as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -104,6 +104,34 @@ impl Drop for Mounted {
     }
 }
 
+/// Limits how fast a disk is read, until it is dropped: half a second for what a launch reads here.
+struct Slow {
+    file: PathBuf,
+    number: String,
+}
+
+impl Slow {
+    fn new(device: &Loop) -> Option<Self> {
+        let groups = Sense::default().cgroups().expect("Linux");
+        let file = groups.v1_with("blkio").map(|of| of.mount_point.join("blkio.throttle.read_bps_device"));
+        let number = fs::read_to_string(format!("/sys/block/{}/dev", device.name)).expect("a disk");
+        let number = number.trim().to_owned();
+        match file.map(|file| fs::write(&file, format!("{number} 6291456")).map(|()| file)) {
+            Some(Ok(file)) => Some(Self { file, number }),
+            refused => {
+                brisk_requires::skip(Capability::Groups, format!("reads cannot be limited: {refused:?}"));
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Slow {
+    fn drop(&mut self) {
+        let _ = fs::write(&self.file, format!("{} 0", self.number));
+    }
+}
+
 /// What an action reads ahead of a launch.
 fn asked_bytes(state: &ActionState) -> u64 {
     match &state.resolved.what {
@@ -157,6 +185,8 @@ fn launches_are_held_out_by_turns_and_a_replay_of_the_record_decides_alike() {
     let Some(device) = Loop::new() else { return };
     device.set("rotational", "0");
     let own = Mounted::new(&device);
+    // A launch that waits for nothing tells nothing, and this disk may be as fast as memory.
+    let Some(_slow) = Slow::new(&device) else { return };
     // Most of what a launch uses, so that it is cold although the shell is in memory.
     let data = own.path().join("data");
     fs::write(&data, vec![7; 3 << 20]).expect("written");

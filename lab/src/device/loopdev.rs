@@ -171,8 +171,13 @@ pub(crate) fn detach(name: &str, file_system: Option<u64>) -> io::Result<()> {
     }
 }
 
-/// Whether a file system, swap or another exclusive user holds the device.
-pub(crate) fn is_held(name: &str) -> io::Result<bool> {
+/// Whether a file system, swap or another exclusive user holds the device. One that carries a file of another file
+/// system than `file_system` by now is not examined: its new user may be refused what it opens exclusively meanwhile.
+pub(crate) fn is_held(name: &str, file_system: Option<u64>) -> io::Result<bool> {
+    let device = OpenOptions::new().read(true).open(node(name))?;
+    if is_of_another(&device, file_system) {
+        return Ok(false);
+    }
     match OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(node(name)) {
         Ok(_) => Ok(false),
         Err(error) if error.raw_os_error() == Some(libc::EBUSY) => Ok(true),

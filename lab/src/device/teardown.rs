@@ -66,14 +66,14 @@ fn remove_loop_device(
     let force = force || is_dead;
     let file = dir.backing_file();
     let carriers = loopdev::carriers(machine.sense, &file)?;
+    let file_system = dir.load().and_then(|record| record.file_system);
     for name in &carriers {
-        release(machine, name, force, is_dead, words)?;
+        release(machine, name, file_system, force, is_dead, words)?;
     }
     let unmounted = unmounted_carrier(machine, dir)?;
     if let Some(name) = &unmounted {
-        release(machine, name, force, is_dead, words)?;
+        release(machine, name, file_system, force, is_dead, words)?;
     }
-    let file_system = dir.load().and_then(|record| record.file_system);
     // An unused device is released by the kernel when the last of these is dropped.
     let mut claimed = Vec::new();
     if !force {
@@ -149,7 +149,7 @@ fn stop_ublk_device(
     let own = own_ublk_devices(mark)?;
     if let Some(client) = client {
         for own in own.iter().filter(|own| own.live) {
-            release(machine, &own.name(), force, false, words)?;
+            release(machine, &own.name(), None, force, false, words)?;
         }
         client.order(&ServerCommand::Fault(FaultOrder::Clear))?;
         client.order(&ServerCommand::Set { parameters: Vec::new(), timed: Some(false), reset_counters: false })?;
@@ -233,8 +233,15 @@ fn answering_server(dir: &StateDir) -> Result<Connection> {
 }
 
 /// Ensures that the block device is unused.
-fn release(machine: Machine<'_>, name: &str, force: bool, is_dead: bool, words: &mut Vec<String>) -> Result<()> {
-    let held = |name| loopdev::is_held(name).map_err(failed(format!("examine /dev/{name}")));
+fn release(
+    machine: Machine<'_>,
+    name: &str,
+    file_system: Option<u64>,
+    force: bool,
+    is_dead: bool,
+    words: &mut Vec<String>,
+) -> Result<()> {
+    let held = |name| loopdev::is_held(name, file_system).map_err(failed(format!("examine /dev/{name}")));
     if !held(name)? {
         return Ok(());
     }
