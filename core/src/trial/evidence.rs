@@ -13,7 +13,7 @@
 //! on the size of `d`, as the sign is what is drawn; the factor is the exact form of exp(bd - b^2 d^2 / 2), the
 //! self-normalised bound for symmetric differences (de la Pena, Ann. Probab. 27, 1999): it is never less, as cosh(x) is
 //! at most exp(x^2 / 2). How bold to be depends on the effect, which is not known: a quarter of the wealth is bet with
-//! each boldness of [`BOLDNESS`] (mixture of Robbins; Howard, Ramdas, McAuliffe and Sekhon, Ann. Statist. 49, 2021;
+//! each boldness of `BOLDNESS` (mixture of Robbins; Howard, Ramdas, McAuliffe and Sekhon, Ann. Statist. 49, 2021;
 //! betting: Waudby-Smith and Ramdas, JRSS B 86, 2024).
 //!
 //! *Interval*: that the engine multiplies outcomes by `r` makes `d - ln r` symmetric; the interval has each `r` that
