@@ -255,8 +255,8 @@ impl Server {
     }
 
     /// Accepts pending connections until one is kept, if the table has space; gives whether one was pending.
-    /// Those of users who may not come in, or beyond the share of their user, are closed at once, up to [`CLOSED_MAX`] for the price of one, so
-    /// that they do not delay others.
+    /// Those of users who may not come in, or beyond the share of their user, are closed at once, up to [`CLOSED_MAX`]
+    /// for the price of one, so that they do not delay others.
     fn accept(&mut self, door: usize, now_ns: u64) -> bool {
         let Some(place) = self.connections.iter().position(Option::is_none) else { return false };
         for closed in 0..CLOSED_MAX {

@@ -38,7 +38,7 @@ impl Daemon {
         if ladder == Some(Ladder::Off) {
             self.undo_engine(engine);
         }
-        // Kept before the answer: whoever switched it counts on that.
+        // Kept before the answer: the caller may rely on it from then on.
         self.save_learned();
         self.moment.wanted_ns = Some(self.moment.now.monotonic_ns);
         Ok(reply_with(&[("trials", &self.policy.trials.show(true))]))

@@ -168,7 +168,8 @@ fn trials(daemon: &Briskd) -> Vec<SubjectTrial> {
     all.engines.into_iter().flat_map(|of| of.subjects).filter(|of| of.subject == name).collect()
 }
 
-/// By which rule the reading ahead of this launch was dropped; nothing where none was requested, as while memory is short.
+/// By which rule the reading ahead of this launch was dropped; nothing where none was requested, as while memory is
+/// short.
 fn dropped_by(status: &Status, group: &str) -> Option<Option<Rule>> {
     let is_it = |state: &&ActionState| {
         matches!(&state.resolved.what, Once::Prefetch { group: of, .. } if of == group)

@@ -1,8 +1,8 @@
 //! What is learned of the launches of apps, for the file in which the caller keeps it.
 //!
 //! Of each app: the files that its launches use with the history of their pages ([`crate::prefetch::history`]), and a
-//! tally of what was read ahead and used. Paths are those of files of packages; the caller leaves out private ones, and [`Learned::learn`]
-//! does so again.
+//! tally of what was read ahead and used. Paths are those of files of packages; the caller leaves out private ones, and
+//! [`Learned::learn`] does so again.
 //!
 //! Bounds: 200 apps; 64 KiB of text an app and 3 MiB in all. An app that exceeds its share gets coarser ranges, then
 //! loses the files of which it uses least; beyond the sum, the app that was launched longest ago is forgotten.
@@ -30,8 +30,8 @@ const GAPS_PAGES: [u32; 6] = [1, 2, 4, 8, 16, 64];
 const SMALL_GAP_PAGES: u32 = 4;
 /// Exact launches in a row that found most in memory, after which what they showed is good enough.
 const EXACT_TRIES: u8 = 3;
-/// Exact launches of an app: so many at first, then one of so many. They take longer, and those that end before they can
-/// be read, or use other pages each time, would go on for ever.
+/// Exact launches of an app: so many at first, then one of so many. They take longer, and those that end before they
+/// can be read, or use other pages each time, would go on for ever.
 const EXACT_FIRST: u64 = 3;
 const EXACT_EVERY: u64 = 16;
 /// An inexact launch that uses more than this part of its pages elsewhere calls for an exact one.

@@ -8,8 +8,9 @@
 //! gap <= bandwidth x latency of a random read / requests that overlap
 //! ```
 //!
-//! where as many requests overlap as the device serves at once, and no more than there are streams. (Measured on the emulated S5: reading all that a launch leaves in
-//! memory, twice the bytes that it uses, takes 1.2 times as long as reading what it uses.) All of it takes at most a
+//! where as many requests overlap as the device serves at once, and no more than there are streams. (Measured on the
+//! emulated S5: reading all that a launch leaves in memory, twice the bytes that it uses, takes 1.2 times as long as
+//! reading what it uses.) All of it takes at most a
 //! share of the memory that is available; where that is less than what launches use, the likeliest pages are read, and
 //! of equal ones those of files that few apps share, since the others are the likeliest to be in memory. The pieces
 //! come in *windows* of `window_mib`: between two windows the engine checks whether the launch goes on as expected.

@@ -58,8 +58,8 @@ pub(crate) fn attach(file: BorrowedFd<'_>) -> Result<String> {
         let remedy = "the kernel needs CONFIG_BLK_DEV_LOOP (try: modprobe loop)";
         Error::NoDeviceFile { path: DEV_LOOP_CONTROL.into(), remedy, source }
     })?;
-    // The kernel claims a device exclusively before it sees that it is attached already: of two that got the same number,
-    // the later one would have the first refused what it opens exclusively (resize2fs).
+    // The kernel claims a device exclusively before it sees that it is attached already: of two that got the same
+    // number, the later one would have the first refused what it opens exclusively (resize2fs).
     rustix::fs::flock(&control, rustix::fs::FlockOperation::LockExclusive)
         .map_err(failed("wait for others that attach loop devices"))?;
     let mut refusal = io::Error::from_raw_os_error(libc::EBUSY);

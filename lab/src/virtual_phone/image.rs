@@ -54,8 +54,8 @@ const BASE: [&str; 18] = [
     "xkb-data",
     "xvfb",
 ];
-/// Modules of a phone, where the kernel has them and has not built them in: schedulers before the flash, which takes its
-/// default from those that are there.
+/// Modules of a phone, where the kernel has them and has not built them in: schedulers before the flash, which takes
+/// its default from those that are there.
 const MODULES: [&str; 8] =
     ["mq_deadline", "bfq", "kyber_iosched", "crc32c_generic", "ext4", "zram", "autofs4", "brisk_flash"];
 /// Guest scripts, which are part of the key.

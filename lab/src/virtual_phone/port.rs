@@ -1,7 +1,7 @@
 //! What a phone says on its serial port.
 //!
-//! Lines `@ {...}` are events, lines `> ...` and `! ...` output and error output of the command that was begun last; all
-//! others are the kernel's, and kept in the log alone.
+//! Lines `@ {...}` are events, lines `> ...` and `! ...` output and error output of the command that was begun last;
+//! all others are the kernel's, and kept in the log alone.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -21,10 +21,11 @@ Examples:
   brisk phone run --memory 400M --swap zram -- brisk doctor
   brisk phone run --brisk off -- brisk-lab launch --as-phone --cold --virtual evince --json
 
-A whole emulated device in virtual time: Debian 12 with systemd, brisk's packages from `make deb`, and one flash. It works from a \
-source tree of brisk: the first time a kernel is fetched and the phone installs itself (some minutes). No root is needed, and the load \
-of this machine changes no figure: the same seed gives the same document. One processor of 10^9 instructions a second stands for a \
-phone's; with --shift 1 it has half. Exit codes: 0 measured, 1 a command failed inside, 2 not possible, 130 stopped by Ctrl-C.";
+A whole emulated device in virtual time: Debian 12 with systemd, brisk's packages from `make deb`, and one flash. It \
+works from a source tree of brisk: the first time a kernel is fetched and the phone installs itself (some minutes). No \
+root is needed, and the load of this machine changes no figure: the same seed gives the same document. One processor \
+of 10^9 instructions a second stands for a phone's; with --shift 1 it has half. Exit codes: 0 measured, 1 a command \
+failed inside, 2 not possible, 130 stopped by Ctrl-C.";
 
 /// Arguments of `brisk phone`.
 #[derive(Debug, clap::Args)]
