@@ -2,7 +2,6 @@
 
 mod attempts;
 mod damage;
-mod decisions;
 mod faults;
 mod forget;
 mod harness;

@@ -166,7 +166,7 @@ mod tests {
         if found.is_none() {
             let name = architecture.name();
             let reason = format!("no image of a phone for {name}: brisk phone image --arch {name} makes it");
-            brisk_requires::skip(brisk_requires::Capability::Program(architecture.program().0), reason);
+            brisk_requires::skip(brisk_requires::Capability::PhoneImage, reason);
         }
         found.map(|(kernel, made)| (source, kernel, made))
     }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::mount::{MountFlags, UnmountFlags};
-use rustix::process::{Gid, Uid};
+use rustix::process::{DumpableBehavior, Gid, Uid};
 
 /// `LOOP_CTL_GET_FREE` of linux/loop.h.
 const LOOP_CTL_GET_FREE: libc::Ioctl = 0x4c82;
@@ -53,6 +53,8 @@ pub(crate) fn become_another_user() -> Result<(), String> {
         let (user, group) = (Uid::from_raw(65_534), Gid::from_raw(65_534));
         let became = rustix::thread::set_thread_res_gid(group, group, group)
             .and_then(|()| rustix::thread::set_thread_res_uid(user, user, user));
+        // The whole process counts as one with secrets from then on, whose /proc/PID/fd its own children may not open.
+        let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable);
         became.map_err(|errno| format!("no right to become another user (CAP_SETUID, CAP_SETGID): {errno}"))
     })
 }

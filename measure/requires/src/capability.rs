@@ -92,6 +92,8 @@ pub enum Capability {
     SwapFile,
     /// Packages with kernels can be fetched, or are there.
     Kernel,
+    /// An image that `brisk phone image` made; making it takes minutes and the network.
+    PhoneImage,
     /// No ublk, for the test of its absence.
     NoUblk,
     /// A loopback interface in this network namespace.
@@ -128,6 +130,7 @@ const WORDS: &[(Capability, &str)] = &[
     (Capability::RootMount, "root_mount"),
     (Capability::SwapFile, "swap_file"),
     (Capability::Kernel, "kernel"),
+    (Capability::PhoneImage, "phone_image"),
     (Capability::NoUblk, "no_ublk"),
     (Capability::Loopback, "loopback"),
     (Capability::RealTraces, "real_traces"),
@@ -145,7 +148,7 @@ impl Capability {
             C::Cgroup2 | C::Groups | C::MemoryController | C::PageMap => true,
             C::Bpf | C::Uring | C::Pressure | C::Connector | C::Schedulers => true,
             C::Disk | C::Shm | C::RootMount | C::SwapFile | C::Kernel | C::NoUblk | C::Loopback | C::FreezerV1 => false,
-            C::MemoryV1 | C::Zram | C::RealTraces => false,
+            C::MemoryV1 | C::Zram | C::RealTraces | C::PhoneImage => false,
         }
     }
 
@@ -196,7 +199,9 @@ impl Capability {
             Self::Zram => attempt::zram(),
             // The test tries these, and gives the reason to `skip`.
             Self::Bpf | Self::Uring | Self::Pressure | Self::Connector => Ok(()),
-            Self::Schedulers | Self::Disk | Self::SwapFile | Self::Kernel | Self::RealTraces => Ok(()),
+            Self::Schedulers | Self::Disk | Self::SwapFile | Self::Kernel | Self::RealTraces | Self::PhoneImage => {
+                Ok(())
+            }
         }
     }
 

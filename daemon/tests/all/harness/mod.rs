@@ -1,5 +1,7 @@
 //! A daemon with its own run directory, and an unused block device.
 
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
 use std::io::{BufRead, BufReader, Read as _};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};

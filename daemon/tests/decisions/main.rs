@@ -1,6 +1,9 @@
 //! Decisions of a running daemon on a free loop device: what is dropped and why, and what its own writes cause. As
-//! root; skipped with the reason elsewhere.
+//! root; skipped with the reason elsewhere. A program of its own: times are not measured beside other
+//! tests.
 
+#[path = "../all/harness/mod.rs"]
+mod harness;
 mod journals;
 mod launch_memory;
 mod launches;
