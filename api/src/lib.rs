@@ -38,4 +38,4 @@ pub use status::{
     SwapWrites, Why,
 };
 pub use surveys::{AppLaunches, AppMemory, AppPages, Apps, Launches, MemorySurvey, Pages, PagesSurvey};
-pub use trial::{Effect, EngineTrial, Figure, Ladder, Phase, SubjectTrial, Sums, Trials};
+pub use trial::{Effect, EngineTrial, Figure, Ladder, Phase, StageOfTrial, SubjectTrial, Sums, Trials};

@@ -131,7 +131,7 @@ fn the_description_names_what_is_sent() {
         lost: Some(0.5),
         frozen: false,
     };
-    let types: [(&str, BTreeSet<String>); 34] = [
+    let types: [(&str, BTreeSet<String>); 35] = [
         ("Status", keys(&Status::default())),
         // No setting is read ahead, or ended early.
         ("Setting", {
@@ -169,6 +169,7 @@ fn the_description_names_what_is_sent() {
         ("Trials", keys(&Trials::default())),
         ("EngineTrial", keys(&EngineTrial::default())),
         ("SubjectTrial", keys(&SubjectTrial::default())),
+        ("StageOfTrial", keys(&StageOfTrial::default())),
         ("Effect", keys(&Effect::default())),
         ("Sums", keys(&Sums::default())),
         ("PagesOfApp", keys(&brisk_core::survey::PrivatePages::default())),
