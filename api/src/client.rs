@@ -28,13 +28,19 @@ pub struct Client {
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// It does not run.
-    #[error("briskd does not run (no socket at {}): start it as root with '{}'", .path.display(), Init::of_machine().start())]
+    #[error(
+        "briskd does not run (no socket at {}): start it as root with '{}'",
+        .path.display(), Init::of_machine().start()
+    )]
     NotRunning {
         /// The socket.
         path: PathBuf,
     },
     /// This user may not ask.
-    #[error("no permission to ask briskd at {}: be root, or in the group that /etc/brisk/brisk.toml names", .path.display())]
+    #[error(
+        "no permission to ask briskd at {}: be root, or in the group that /etc/brisk/brisk.toml names",
+        .path.display()
+    )]
     NotAllowed {
         /// The socket.
         path: PathBuf,
@@ -169,7 +175,8 @@ impl Client {
         let what = match name.as_str() {
             "NoSuchApp" => {
                 format!(
-                    "{why} is no app that runs: name its control group or a process of it ('brisk status --json' lists apps)"
+                    "{why} is no app that runs: name its control group or a process of it ('brisk status --json' lists \
+                     apps)"
                 )
             }
             "NoSuchSetting" => format!("no setting named '{why}' is requested"),

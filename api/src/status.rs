@@ -78,7 +78,8 @@ impl Why {
             }
             Self::Rotating => "a rotating disk, as it says itself; list it under [daemon] devices to manage it",
             Self::UnknownMedium => {
-                "on USB, where the kernel cannot tell flash from a rotating disk; list it under [daemon] devices to manage it"
+                "on USB, where the kernel cannot tell flash from a rotating disk; list it under [daemon] devices to \
+                 manage it"
             }
             Self::NoScheduler => "its queue has no I/O scheduler",
         }

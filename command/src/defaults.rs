@@ -1,9 +1,10 @@
 //! Defaults of measurements: the section `[bench]` of brisk.toml.
 //!
 //! A command that measures reads /etc/brisk/brisk.toml, the files of /etc/brisk/brisk.d and then
-//! $XDG_CONFIG_HOME/brisk/brisk.toml, of which each key goes before those of the earlier ones, or `--defaults FILE` alone. A key becomes the default of an option before the command
-//! line is parsed, so arguments win over it, `--help` shows it, and no command knows of this file. The daemon reads the
-//! same /etc/brisk/brisk.toml, and passes this section over.
+//! $XDG_CONFIG_HOME/brisk/brisk.toml, of which each key goes before those of the earlier ones, or `--defaults FILE`
+//! alone. A key becomes the default of an option before the command line is parsed, so arguments win over it, `--help`
+//! shows it, and no command knows of this file. The daemon reads the same /etc/brisk/brisk.toml, and passes this
+//! section over.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};

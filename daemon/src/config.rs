@@ -36,12 +36,12 @@ const RECORD_BYTES_MIN: u64 = 64 << 10;
 /// Service managers, buses, logs, logins, brisk itself, displays and what draws on them, sound, input.
 const PROTECTED: &str = "init dbus* systemd-* elogind* seatd* briskd polkit* accounts-daemon udisks* \
      display-manager gdm* sddm* lightdm* greetd* Xorg X Xwayland gnome-shell* org.gnome.Shell* gnome-session* \
-     org.gnome.SettingsDaemon* gnome-keyring* plasmashell org.kde.plasmashell* plasma-* kwin* ksmserver* sway weston labwc \
-     wayfire phoc phosh* xdg-* pipewire* wireplumber* pulseaudio* ibus* fcitx* maliit* squeekboard*";
+     org.gnome.SettingsDaemon* gnome-keyring* plasmashell org.kde.plasmashell* plasma-* kwin* ksmserver* sway weston \
+     labwc wayfire phoc phosh* xdg-* pipewire* wireplumber* pulseaudio* ibus* fcitx* maliit* squeekboard*";
 
 /// Package managers, indexers, backups, and what timers start.
-const BACKGROUND: &str = "apt-* packagekit* unattended-upgrades* dnf-* fwupd-refresh* snapd.refresh* flatpak-* man-db* mandb* \
-     updatedb* plocate-updatedb* locate logrotate* fstrim* e2scrub* mdcheck* btrfs-* snapper-* dpkg-db-backup* \
+const BACKGROUND: &str = "apt-* packagekit* unattended-upgrades* dnf-* fwupd-refresh* snapd.refresh* flatpak-* man-db* \
+     mandb* updatedb* plocate-updatedb* locate logrotate* fstrim* e2scrub* mdcheck* btrfs-* snapper-* dpkg-db-backup* \
      systemd-tmpfiles-clean tracker-* localsearch* plasma-baloo* baloo* borg* restic* duplicity* timeshift* \
      syncthing*";
 

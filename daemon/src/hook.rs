@@ -2,8 +2,8 @@
 //! standard input.
 //!
 //! It runs as the daemon's user without any capability, in the daemon's sandbox, with a time limit; one runs at a time,
-//! and others wait. It cannot delay the daemon: its input fits in a pipe, and its end wakes the loop. A hook that cannot
-//! be started, fails or takes too long is a complaint, and the next event runs it again.
+//! and others wait. It cannot delay the daemon: its input fits in a pipe, and its end wakes the loop. A hook that
+//! cannot be started, fails or takes too long is a complaint, and the next event runs it again.
 //!
 //! Properties: `each_event_is_one_run_with_its_json`; `one_runs_at_a_time_and_what_waits_is_bounded`;
 //! `one_that_takes_too_long_is_killed_with_its_children`; `failures_are_complaints`.

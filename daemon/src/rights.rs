@@ -27,8 +27,8 @@ fn price(right: Right) -> (&'static [&'static str], &'static str) {
         ),
         Right::Admin => (
             &["prefetch", "mars"],
-            "files that a launch reads without mapping them are not learned, and memory is read back by address, not in \
-             the order of the swap area",
+            "files that a launch reads without mapping them are not learned, and memory is read back by address, not \
+             in the order of the swap area",
         ),
         Right::QueueFiles => (&["smartio", "smartstorage"], "scheduler and queue depth of disks cannot be changed"),
         Right::VmFiles => (&["smartio"], "settings of virtual memory (/proc/sys/vm) cannot be changed"),

@@ -1,7 +1,7 @@
 //! `brisk apps protect`: nothing is taken from an app any more. One command for owners, who need not edit a file.
 //!
-//! It writes a drop-in file of its own (`brisk.d/80-protect.toml`) with the whole list, as of a list the last file wins,
-//! and has the daemon read it.
+//! It writes a drop-in file of its own (`brisk.d/80-protect.toml`) with the whole list, as of a list the last file
+//! wins, and has the daemon read it.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -101,8 +101,8 @@ fn write(file: &Path, list: &[String]) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let list: Vec<toml::Value> = list.iter().map(|id| id.as_str().into()).collect();
     let text = format!(
-        "# Written by 'brisk apps protect ID', and by --undo of it. This list replaces those of earlier files.\n[apps]\nprotect \
-         = {}\n",
+        "# Written by 'brisk apps protect ID', and by --undo of it. This list replaces those of earlier files.\n[apps]\n\
+         protect = {}\n",
         toml::Value::Array(list)
     );
     replace(file, text.as_bytes())

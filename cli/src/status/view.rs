@@ -329,12 +329,13 @@ mod tests {
         let several = shown(vec![left("sda", Why::NotUsed), left("sdb", Why::Rotating), left("sdc", Why::NotUsed)]);
         let expected = "device     none\n\
                         left alone sda, sdc: no mounted file system and no swap area is on it\n\
-                        left alone sdb: a rotating disk, as it says itself; list it under [daemon] devices to manage it\n";
+                        left alone sdb: a rotating disk, as it says itself; list it under [daemon] devices to manage \
+                        it\n";
         assert!(several.contains(expected), "{several}");
         let missing = shown(vec![left("mmcblk1", Why::Missing), left("vda", Why::NotListed)]);
         let expected = "device     none: the configuration lists mmcblk1, which is not there\n\
-                        left alone mmcblk1: listed under [daemon] devices, but not there at present; managed from when it \
-                        appears\nleft alone vda: not listed under [daemon] devices\n";
+                        left alone mmcblk1: listed under [daemon] devices, but not there at present; managed from when \
+                        it appears\nleft alone vda: not listed under [daemon] devices\n";
         assert!(missing.contains(expected), "{missing}");
         assert!(shown(vec![]).contains("device     none: the kernel shows no disk\n"));
     }

@@ -235,7 +235,8 @@ mod tests {
         let line = lines(prefetch());
         let day = since(NOW_MS - 40 * DAY_MS, NOW_MS);
         let expected = format!(
-            "prefetch     acting since {day}, it gains: launches wait for storage 0.62 times as long (0.55 to 0.70; 34 pairs)"
+            "prefetch     acting since {day}, it gains: launches wait for storage 0.62 times as long (0.55 to 0.70; 34 \
+             pairs)"
         );
         assert_eq!(line, expected);
         assert!(lines(EngineTrial { acting: 3, resting: 1, ..prefetch() }).ends_with("; 3 acting, 1 resting"));

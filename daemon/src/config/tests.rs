@@ -48,7 +48,8 @@ fn what_is_wrong_is_told_with_its_line_and_what_was_meant() {
 #[test]
 fn choices_are_read_as_people_write_them() {
     let text = "[daemon]\ndevices = [\"/dev/mmcblk0\", \"sda\"]\n[fixed]\n\"queue/mmcblk0/read_ahead_kb\" = 256\n\
-                \"queue/mmcblk0/scheduler\" = \"bfq\"\n\"vm/lru_gen/min_ttl_ms\" = 1000\n\"vm/page-cluster\" = 0\n[apps.class]\n\"org.x\" = \"streaming\"\n";
+                \"queue/mmcblk0/scheduler\" = \"bfq\"\n\"vm/lru_gen/min_ttl_ms\" = 1000\n\"vm/page-cluster\" = 0\n\
+                [apps.class]\n\"org.x\" = \"streaming\"\n";
     let config = Config::parse(text).expect("usable");
     assert_eq!(config.daemon.devices, Devices::These(vec!["mmcblk0".to_owned(), "sda".to_owned()]));
     let fixed: Vec<(String, String)> = config.fixed_values().into_iter().map(|(k, v)| (k.to_string(), v)).collect();

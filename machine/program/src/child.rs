@@ -9,7 +9,8 @@
 //! programs from a thread that stays; a change of user or group and a program with set-user-ID clear it, so set it
 //! after such a change; children of the program do not inherit it.
 //!
-//! A program can also be started without any right ([`without_rights`]), and have mounts of its own ([`with_own_mounts`]), which end with it and its children.
+//! A program can also be started without any right ([`without_rights`]), and have mounts of its own
+//! ([`with_own_mounts`]), which end with it and its children.
 //!
 //! Properties: `a_program_ends_when_the_process_that_started_it_is_killed`,
 //! `a_program_whose_parent_has_ended_is_not_executed`.
@@ -55,8 +56,8 @@ pub fn end_with(parent: Pid, signal: Signal) -> io::Result<()> {
 }
 
 /// Has the program that `command` starts run without any capability, whoever its user is, and get none by what it
-/// executes; in a session of its own, whose process group has its id. Root without capabilities owns root's files and no
-/// more. Starting the program fails where a right cannot be given up.
+/// executes; in a session of its own, whose process group has its id. Root without capabilities owns root's files and
+/// no more. Starting the program fails where a right cannot be given up.
 pub fn without_rights(command: &mut Command) {
     // SAFETY: the closure makes system calls on constants between fork and exec; it does not allocate or lock.
     unsafe {

@@ -1,8 +1,8 @@
 //! Rights that a service may lack, each found by using it once in a way that changes nothing.
 //!
-//! Neither a unit file nor a set of capabilities tells what a filter of system calls, a mount, a container or a security
-//! module lets through; the attempt does. What this machine gives no occasion for, such as a process of another user, is
-//! not known.
+//! Neither a unit file nor a set of capabilities tells what a filter of system calls, a mount, a container or a
+//! security module lets through; the attempt does. What this machine gives no occasion for, such as a process of
+//! another user, is not known.
 
 use std::fs::File;
 use std::io;

@@ -19,8 +19,12 @@ pub enum Error {
     Io { path: PathBuf, source: io::Error },
     #[error("{} is {kind}: name a regular file{}", .path.display(), remedy(.kind))]
     NotRegular { path: PathBuf, kind: &'static str },
-    #[error("{} has {}, and at most {} are read of such a file: name another one", .path.display(), size(.size_bytes, .limit_bytes),
-        format_bytes(*.limit_bytes))]
+    #[error(
+        "{} has {}, and at most {} are read of such a file: name another one",
+        .path.display(),
+        size(.size_bytes, .limit_bytes),
+        format_bytes(*.limit_bytes)
+    )]
     TooLarge {
         path: PathBuf,
         /// Its size; `None` where it is unknown.
