@@ -29,22 +29,24 @@ pub(super) struct Opens {
 }
 
 impl Daemon {
-    /// Takes in an event that concerns a return: one may begin or end by it.
-    pub(super) fn note_return(&mut self, kind: &EventKind) {
+    /// Takes in an event that concerns a return: one may begin or end by it. The group of one that ends as it begins,
+    /// since nothing of the app was away.
+    pub(super) fn note_return(&mut self, kind: &EventKind) -> Option<String> {
         match kind {
-            EventKind::Focused { group } | EventKind::LaunchBegan { group } => self.begin_return(group),
+            EventKind::Focused { group } | EventKind::LaunchBegan { group } => return self.begin_return(group),
             EventKind::AppGone { group } => self.machine.returns.gone(group),
             _ => {}
         }
+        None
     }
 
     /// An app comes to the foreground: its page tables are scanned at once, before it runs, and engines hear of that in
     /// the same round.
-    fn begin_return(&mut self, name: &str) {
+    fn begin_return(&mut self, name: &str) -> Option<String> {
         // Two scans of page tables for each return: an engine that rests does without.
         let is_used = self.policy.engines.uses_returns(|engine| self.policy.trials.rests(engine));
         if !is_used || self.machine.returns.group().is_some_and(|of| of.name == name) {
-            return;
+            return None;
         }
         // Now, as long as the pages of the app before are where it left them.
         self.end_return();
@@ -54,14 +56,15 @@ impl Daemon {
             let memory = self.memory(&left);
             self.machine.returns.leaves(left.name, memory);
         }
-        let Some(group) = self.machine.apps.that_returns(name).cloned() else { return };
+        let group = self.machine.apps.that_returns(name).cloned()?;
         if !self.machine.returns.is_away(&group.name, self.memory(&group)) {
-            return;
+            return Some(group.name);
         }
         let used = self.used(&group);
-        let Some(pages) = self.scan(&group) else { return };
+        let pages = self.scan(&group)?;
         self.push_event(EventKind::Scanned { group: group.name.clone(), pages: pages.clone() });
         self.machine.returns.begin(group, pages, used, self.moment.now.monotonic_ns);
+        None
     }
 
     /// Samples the return that goes on.
