@@ -21,6 +21,11 @@ TRIPLE = $(shell rustc -vV | sed -n 's/^host: //p')
 SMALL := $(TARGET)/small
 CARGO := cargo
 endif
+# Of packages: small, or release, which builds in a fraction of the time, for packages that are not distributed.
+PROFILE ?= small
+# Release binaries of this machine are those of make build.
+NAMED := $(if $(filter-out release,$(PROFILE))$(EMULATOR),--target $(TRIPLE))
+BUILT := $(TARGET)/$(if $(NAMED),$(TRIPLE)/)$(PROFILE)
 # Repeated code once, no tables for unwinding, and short relocations (glibc of at least 2.36).
 SMALL_FLAGS := -C llvm-args=-enable-machine-outliner -C force-unwind-tables=no \
 	-C link-arg=-Wl,-T,$(CURDIR)/packaging/small.ld -C link-arg=-Wl,--no-eh-frame-hdr \
@@ -43,12 +48,13 @@ build: setup ## build the release binaries, quickly
 	ln -sf brisk $(BRISK)d
 	@echo "built $(BRISK), which is $(BRISK)d too, and $(BRISK)-lab"
 
-small: ## build the small binaries of packages, which takes longer (PROGRAMS=brisk: one of them; ARCH=arm64)
+small: ## build the small binaries of packages, which takes longer (PROGRAMS=brisk, ARCH=arm64, PROFILE=release)
 	@scripts/setup $(SETUP)
 	@# A target that is named: the flags are not for what runs during the build.
-	RUSTFLAGS='$(SMALL_FLAGS)' $(CARGO) build --profile small --target $(TRIPLE) --locked $(PROGRAMS:%=--bin %)
+	$(if $(filter small,$(PROFILE)),RUSTFLAGS='$(SMALL_FLAGS)') \
+		$(CARGO) build --profile $(PROFILE) $(NAMED) --locked $(PROGRAMS:%=--bin %)
 	mkdir -p $(SMALL)
-	cp $(PROGRAMS:%=$(TARGET)/$(TRIPLE)/small/%) $(SMALL)/
+	cp $(PROGRAMS:%=$(BUILT)/%) $(SMALL)/
 
 run: ## from nothing to a report: first this disk, then an emulated phone
 	@scripts/run

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::init::Init;
+use crate::loss::Loss;
 use crate::message::{Call, INTERFACE, Reply};
 
 /// How long the daemon may take to answer.
@@ -118,12 +119,30 @@ impl Client {
     ///
     /// # Errors
     /// As [`Self::call`]; also when the daemon ends.
-    pub fn monitor<T: DeserializeOwned>(&mut self, mut receive: impl FnMut(T) -> bool) -> Result<(), ClientError> {
-        self.send("Monitor", &[], Some(true))?;
+    pub fn monitor<T: DeserializeOwned>(&mut self, receive: impl FnMut(T) -> bool) -> Result<(), ClientError> {
+        self.subscribe("Monitor", "happening", receive)
+    }
+
+    /// Subscribes to the apps of this user that are lost for want of memory; `receive` gets each, until it returns
+    /// false, and `None` first, when the daemon listens.
+    ///
+    /// # Errors
+    /// As [`Self::call`]; also when the daemon ends.
+    pub fn watch_losses(&mut self, receive: impl FnMut(Option<Loss>) -> bool) -> Result<(), ClientError> {
+        self.subscribe("WatchLosses", "loss", receive)
+    }
+
+    fn subscribe<T: DeserializeOwned>(
+        &mut self,
+        method: &str,
+        name: &str,
+        mut receive: impl FnMut(T) -> bool,
+    ) -> Result<(), ClientError> {
+        self.send(method, &[], Some(true))?;
         self.stream.get_ref().set_read_timeout(None).map_err(|source| self.broken(source))?;
         loop {
             let mut answer = self.receive()?;
-            let value = answer.remove("happening").unwrap_or(Value::Null);
+            let value = answer.remove(name).unwrap_or(Value::Null);
             let happening = serde_json::from_value(value)
                 .map_err(|source| ClientError::NotUnderstood { path: self.path.clone(), source })?;
             if !receive(happening) {

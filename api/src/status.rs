@@ -8,6 +8,7 @@ pub use brisk_core::survey::{Prefetched, SwapWrites};
 use serde::{Deserialize, Serialize};
 
 use crate::resting::Resting;
+use crate::rights::LackingRight;
 use crate::trial::Trials;
 
 /// A managed device.
@@ -250,6 +251,9 @@ pub struct Status {
     /// Parts that it does without, since it has died in them.
     #[serde(default)]
     pub resting: Vec<Resting>,
+    /// Rights that its service lacks, found by trying.
+    #[serde(default)]
+    pub lacking_rights: Vec<LackingRight>,
     /// What it did.
     pub counts: Counts,
     /// What it costs.

@@ -105,6 +105,11 @@ pub(super) fn text(status: &Status) -> String {
     for resting in &status.resting {
         let _ = writeln!(text, "{}", bad(&format!("!! {resting}")));
     }
+    if !status.lacking_rights.is_empty() {
+        let names: Vec<&str> = status.lacking_rights.iter().map(|lack| lack.right.as_str()).collect();
+        let words = format!("rights     lacks {}: 'brisk doctor' says what that costs", names.join(", "));
+        let _ = writeln!(text, "{}", caution(&words));
+    }
     for line in super::saved_lines(status) {
         let _ = writeln!(text, "{line}");
     }
@@ -288,6 +293,7 @@ mod tests {
                 read_bytes: 60 << 20,
                 used_bytes: 81 << 20,
             }),
+            lacking_rights: vec![brisk_api::LackingRight { right: "CAP_KILL".into(), ..Default::default() }],
             trouble: vec!["no launches of apps are seen: this kernel does not tell".into()],
             ..Status::default()
         };
@@ -300,6 +306,7 @@ mod tests {
         let of_swap =
             "swap       3 MiB written by brisk so far; 512 MiB more may be written now ([mars] wear_mib_per_day)\n";
         assert!(text.contains(of_swap), "{text}");
+        assert!(text.contains("rights     lacks CAP_KILL: 'brisk doctor' says what that costs\n"), "{text}");
         assert!(text.contains("memory     earlyoom ends processes: brisk ends no app while it runs\n"), "{text}");
     }
 

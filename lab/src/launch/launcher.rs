@@ -16,7 +16,7 @@ use brisk_probes::{Event, Inode, Kind, Trace, major_minor};
 use brisk_sense::{DeviceNumber, Mount, OpenedFiles, Sense};
 
 use crate::launch::app::App;
-use crate::launch::clock::now_ns;
+use crate::launch::clock::{self, now_ns};
 use crate::launch::cold;
 use crate::launch::error::{Error, Result};
 use crate::launch::observation::Traced;
@@ -44,11 +44,13 @@ pub struct Settings {
     pub limits: Limits,
     /// Whether to drop all caches of the machine before a cold launch, or each repetition of a script.
     pub drop_caches: bool,
+    /// How long an app runs on after its launch was measured.
+    pub stay: Duration,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { method: SplitMethod::Bpf, limits: Limits::default(), drop_caches: false }
+        Self { method: SplitMethod::Bpf, limits: Limits::default(), drop_caches: false, stay: Duration::ZERO }
     }
 }
 
@@ -161,6 +163,7 @@ impl Launcher<'_> {
         let (traced, trace_cpu_ns) = self.traced(app, &mut running);
         let tiles = view.as_ref().map_or(0, View::tiles);
         let seen = watch.finish(ending, Some(running.started_ns), tiles, traced, trace_cpu_ns);
+        clock::wait(self.settings.stay);
         running.scope.close()?;
         let _ = running.child.wait();
         let method = self.method(&running);

@@ -1,7 +1,10 @@
 //! `brisk phone`: a whole phone in virtual time.
 
 pub(crate) mod arguments;
+mod inside;
 mod launches;
+mod returns;
+mod starts;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -20,6 +23,9 @@ use crate::vm::sources::{Kernel, Source};
 use crate::vm::{Error, Watch};
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    if let What::Inside(args) = &args.what {
+        return inside::run(args);
+    }
     let here = std::env::current_dir().context("cannot tell where this is")?;
     let target = std::env::var_os("CARGO_TARGET_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
     let source = Source::find(args.source.as_deref().unwrap_or(&here), target)?;
@@ -27,7 +33,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let outcome = match &args.what {
         What::Launch(args) => launches::run(&source, &session, args),
         What::Run(args) => run_inside(&source, &session, args),
+        What::Returns(args) => returns::run(&source, &session, args),
         What::Image(args) => image(&source, &session, args),
+        What::Inside(args) => inside::run(args),
     };
     session.clear();
     match outcome {
@@ -86,8 +94,7 @@ fn run_inside(source: &Source, session: &Session, args: &RunArgs) -> anyhow::Res
     let conditions = Conditions {
         flash,
         memory_mib: phone.memory_mib(),
-        swap: phone.swap,
-        swap_mib: phone.swap_mib(),
+        around: phone.surroundings(None),
         brisk: args.brisk.clone(),
         seed: args.seed,
         shift: phone.shift,

@@ -60,6 +60,8 @@ const MODULES: [&str; 8] =
     ["mq_deadline", "bfq", "kyber_iosched", "crc32c_generic", "ext4", "zram", "autofs4", "brisk_flash"];
 /// Guest scripts, which are part of the key.
 const SCRIPTS: [&str; 3] = ["init", "unpack", "install"];
+/// Those of brisk.
+const PACKAGES: [&str; 3] = ["brisk", "brisk-session", "brisk-lab"];
 /// Memory of the machine that makes an image.
 const MAKER_MIB: u64 = 1_800;
 /// Room for the model of the second flash.
@@ -121,7 +123,7 @@ impl Images<'_> {
     ///
     /// # Errors
     /// When packages cannot be downloaded, a machine fails, or the user cancels.
-    pub fn get(&self, apps: &[&App], brisk: &[PathBuf; 2], watch: Watch<'_>) -> Result<Made> {
+    pub fn get(&self, apps: &[&App], brisk: &[PathBuf], watch: Watch<'_>) -> Result<Made> {
         let key = self.key(apps, brisk)?;
         if let Some(made) = self.read(&key)? {
             return Ok(made);
@@ -135,11 +137,11 @@ impl Images<'_> {
     ///
     /// # Errors
     /// When files cannot be read.
-    pub fn find(&self, apps: &[&App], brisk: &[PathBuf; 2]) -> Result<Option<Made>> {
+    pub fn find(&self, apps: &[&App], brisk: &[PathBuf]) -> Result<Option<Made>> {
         self.read(&self.key(apps, brisk)?)
     }
 
-    fn key(&self, apps: &[&App], brisk: &[PathBuf; 2]) -> Result<String> {
+    fn key(&self, apps: &[&App], brisk: &[PathBuf]) -> Result<String> {
         let mut parts = vec![self.base_key(apps)?];
         for package in brisk {
             parts.push(rapidhash_v3(&fs::read(package).map_err(Error::io("read", package))?).to_string());
@@ -310,7 +312,7 @@ impl Images<'_> {
     fn install_brisk(
         &self,
         base: &Made,
-        brisk: &[PathBuf; 2],
+        brisk: &[PathBuf],
         key: &str,
         building: &Path,
         watch: Watch<'_>,
@@ -325,8 +327,9 @@ impl Images<'_> {
             ("phone/plan".to_owned(), plan::installation(&self.script("functions.sh")?).into_bytes()),
             ("phone/off".to_owned(), Vec::new()),
         ];
-        for (package, name) in brisk.iter().zip(["phone/brisk.deb", "phone/brisk-lab.deb"]) {
-            texts.push((name.to_owned(), fs::read(package).map_err(Error::io("read", package))?));
+        for (package, name) in brisk.iter().zip(PACKAGES) {
+            let name = format!("phone/{name}.deb");
+            texts.push((name, fs::read(package).map_err(Error::io("read", package))?));
         }
         let devices = flash_device(self.architecture.flash_at_mib()) + "\n";
         let plan = self.script("start")?;
@@ -487,7 +490,7 @@ fn content(memory: &Path) -> Result<String> {
 ///
 /// # Errors
 /// When one is missing.
-pub fn brisk_packages(folder: &Path, architecture: Architecture) -> Result<[PathBuf; 2]> {
+pub fn brisk_packages(folder: &Path, architecture: Architecture) -> Result<Vec<PathBuf>> {
     let find = |package: &str| {
         let ending = format!("_{}.deb", architecture.name());
         let mut names = names_in(folder).unwrap_or_default().into_iter();
@@ -502,7 +505,7 @@ pub fn brisk_packages(folder: &Path, architecture: Architecture) -> Result<[Path
             ),
         })
     };
-    Ok([find("brisk")?, find("brisk-lab")?])
+    PACKAGES.into_iter().map(find).collect()
 }
 
 /// Packages and their versions, from names of files.
@@ -536,13 +539,19 @@ mod tests {
     #[test]
     fn packages_of_brisk_are_found_by_architecture() {
         let dir = tempfile::tempdir().expect("a folder");
-        for name in
-            ["brisk_0.1.0_amd64.deb", "brisk_0.2.0_amd64.deb", "brisk-lab_0.2.0_amd64.deb", "brisk_0.1.0_arm64.deb"]
-        {
-            fs::write(dir.path().join(name), "").expect("written");
+        for name in [
+            "brisk_0.1.0_amd64",
+            "brisk_0.2.0_amd64",
+            "brisk-session_0.2.0_amd64",
+            "brisk-lab_0.2.0_amd64",
+            "brisk_0.1.0_arm64",
+            "brisk-session_0.1.0_arm64",
+        ] {
+            fs::write(dir.path().join(format!("{name}.deb")), "").expect("written");
         }
-        let found = brisk_packages(dir.path(), Architecture::Amd64).expect("both");
-        assert_eq!(found, ["brisk_0.2.0_amd64.deb", "brisk-lab_0.2.0_amd64.deb"].map(|name| dir.path().join(name)));
+        let found = brisk_packages(dir.path(), Architecture::Amd64).expect("all");
+        let expected = PACKAGES.map(|name| dir.path().join(format!("{name}_0.2.0_amd64.deb")));
+        assert_eq!(found, expected);
         let missing = brisk_packages(dir.path(), Architecture::Arm64).expect_err("no laboratory").to_string();
         assert!(missing.contains("brisk-lab") && missing.contains("ARCH=arm64"), "{missing}");
     }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::virtual_phone::image::{Images, Made};
 use crate::virtual_phone::machine::Machine;
 use crate::virtual_phone::memory_map::{FLASH_MIB, PAGES_PER_MIB};
-use crate::virtual_phone::plan::{self, Swap, Task};
+use crate::virtual_phone::plan::{self, Surroundings, Task};
 use crate::virtual_phone::port::Port;
 use crate::vm::Watch;
 use crate::vm::device::Device;
@@ -67,8 +67,7 @@ pub struct Conditions {
     /// Times of the flash; its capacity is that of the image.
     pub flash: Device,
     pub memory_mib: u64,
-    pub swap: Swap,
-    pub swap_mib: u64,
+    pub around: Surroundings,
     pub brisk: Brisk,
     pub seed: u64,
     pub shift: u8,
@@ -91,7 +90,7 @@ pub fn run(
         tempfile::tempdir_in(images.source.phones()).map_err(Error::io("make a folder in", images.source.phones()))?;
     let initramfs = work.path().join("initramfs");
     let functions = images.script("functions.sh")?;
-    let plan = plan::measurement(&functions, conditions.swap, conditions.swap_mib, conditions.seed, tasks);
+    let plan = plan::measurement(&functions, &conditions.around, conditions.seed, tasks);
     let off =
         if conditions.brisk == Brisk::Off { UNITS.map(|unit| unit.to_owned() + "\n").concat() } else { String::new() };
     let engines = match &conditions.brisk {
@@ -139,6 +138,7 @@ mod tests {
     use crate::phone::Catalogue;
     use crate::virtual_phone::architecture::Architecture;
     use crate::virtual_phone::image::brisk_packages;
+    use crate::virtual_phone::plan::Swap;
     use crate::vm::device::DeviceSpec;
     use crate::vm::sources::{Kernel, Source};
 
@@ -186,8 +186,7 @@ mod tests {
             let conditions = Conditions {
                 flash: spec.resolve(Path::new("/nowhere")).expect("valid"),
                 memory_mib: 600,
-                swap: Swap::ZramFlash,
-                swap_mib: 64,
+                around: Surroundings { swap: Swap::ZramFlash, swap_mib: 64, writers_bytes_per_s: None, mglru: true },
                 brisk: Brisk::Default,
                 seed: 7,
                 shift: 0,

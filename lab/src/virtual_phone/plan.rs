@@ -6,6 +6,8 @@ use brisk_core::random::Random;
 use clap::ValueEnum;
 use serde::Serialize;
 
+use crate::phone::WriterSpec;
+
 /// Time for what a start leaves to be done.
 const SETTLE_S: u32 = 10;
 /// The plan begins up to this much later, by the seed.
@@ -44,12 +46,32 @@ pub struct Task {
     pub command: Vec<String>,
 }
 
+/// What is there while a phone runs its commands.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Surroundings {
+    pub swap: Swap,
+    /// Size of each swap area.
+    pub swap_mib: u64,
+    /// What a service writes in the background ([`WriterSpec`]).
+    pub writers_bytes_per_s: Option<u64>,
+    /// Whether the kernel ages pages in generations.
+    pub mglru: bool,
+}
+
 /// The plan of a measurement; `functions` is `guest/functions.sh`.
 #[must_use]
-pub fn measurement(functions: &str, swap: Swap, swap_mib: u64, seed: u64, tasks: &[Task]) -> String {
+pub fn measurement(functions: &str, around: &Surroundings, seed: u64, tasks: &[Task]) -> String {
     let mut plan = format!("{functions}\n# ---- plan\nquiet\nstep 'starting'\nsettle {SETTLE_S}\n");
-    for (kind, priority) in swap.areas() {
-        let _ = writeln!(plan, "swap_up {kind} {swap_mib} {priority}");
+    for (kind, priority) in around.swap.areas() {
+        let _ = writeln!(plan, "swap_up {kind} {} {priority}", around.swap_mib);
+    }
+    if !around.mglru {
+        plan += "mglru_off\n";
+    }
+    if let Some(bytes_per_s) = around.writers_bytes_per_s {
+        let spec = WriterSpec { target_bytes_per_s: bytes_per_s as f64, seed, ..WriterSpec::default() };
+        let spec = serde_json::to_string(&spec).expect("numbers are JSON");
+        let _ = writeln!(plan, "writers_up {}", quoted(&spec));
     }
     let offset_ms = Random::stream(seed, 0).below(OFFSET_MS);
     let _ = writeln!(plan, "sleep {}.{:03}", offset_ms / 1_000, offset_ms % 1_000);
@@ -65,7 +87,7 @@ pub fn measurement(functions: &str, swap: Swap, swap_mib: u64, seed: u64, tasks:
 pub fn installation(functions: &str) -> String {
     format!(
         "{functions}\n# ---- plan\nquiet\nstep 'installing brisk'\nsettle 1\n\
-         inside install dpkg --install /run/phone/brisk.deb /run/phone/brisk-lab.deb\n\
+         inside install sh -c 'dpkg --install /run/phone/*.deb'\n\
          [ $code = 0 ] || fail 'the packages of brisk cannot be installed'\n\
          step 'shutting down'\njournalctl --flush --rotate >/dev/null 2>&1\nemit '{{\"end\":true}}'\n\
          systemctl poweroff\n"
@@ -106,16 +128,24 @@ mod tests {
 
     #[test]
     fn a_plan_makes_swap_runs_its_commands_and_ends() {
-        let plan = measurement("F", Swap::ZramFlash, 300, 1, &tasks());
+        let mut around = Surroundings { swap: Swap::ZramFlash, swap_mib: 300, writers_bytes_per_s: None, mglru: true };
+        let plan = measurement("F", &around, 1, &tasks());
         let lines: Vec<&str> = plan.lines().collect();
         assert_eq!(lines[..4], ["F", "# ---- plan", "quiet", "step 'starting'"]);
         assert_eq!(lines[5..7], ["swap_up zram 300 10", "swap_up flash 300 1"]);
         assert_eq!(lines[8..], [r"inside 'it'\''s' 'brisk-lab' 'launch'", "finish"]);
+        (around.writers_bytes_per_s, around.mglru) = (Some(4_000_000), false);
+        let beside = measurement("F", &around, 9, &tasks());
+        assert!(beside.contains("\nmglru_off\n"));
+        let spec = beside.lines().find_map(|line| line.strip_prefix("writers_up '")?.strip_suffix('\''));
+        let spec: WriterSpec = serde_json::from_str(spec.expect("writers")).expect("what the writer reads");
+        assert_eq!((spec.target_bytes_per_s, spec.seed), (4e6, 9));
     }
 
     #[test]
     fn a_seed_decides_offset_and_order() {
-        let plan = |seed| measurement("", Swap::None, 0, seed, &tasks());
+        let around = Surroundings { swap: Swap::None, swap_mib: 0, writers_bytes_per_s: None, mglru: true };
+        let plan = |seed| measurement("", &around, seed, &tasks());
         assert_eq!(plan(3), plan(3));
         assert_ne!(plan(3), plan(4));
         let items: Vec<u32> = (0..8).collect();

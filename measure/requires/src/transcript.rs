@@ -4,9 +4,10 @@
 use std::fmt::Write as _;
 use std::process::Output;
 
-/// The transcript of the command lines in `written`: each line `$ PROGRAM WORDS`, below it what went to the two outputs,
-/// and the exit code. Comments stay; what else is written, an earlier transcript, is passed over. `names` has words for places that differ from run to
-/// run: `{d}` in a command line stands for such a place, and takes its place in what is said.
+/// The transcript of the command lines in `written`: each line `$ PROGRAM WORDS`, below it what went to the two
+/// outputs, and the exit code. Comments stay; what else is written, an earlier transcript, is passed over. `names` has
+/// words for places that differ from run to run: `{d}` in a command line stands for such a place, and takes its place
+/// in what is said.
 ///
 /// # Panics
 /// When a program was ended by a signal.

@@ -26,8 +26,9 @@ The app is ended after each launch: save what is open in it before. Root gets th
 what was read, and cold launches that are cold. Exit codes: 0 measured, 1 measured but some launches did not settle, 2 \
 not possible, 130 stopped by Ctrl-C.";
 
-/// Limits of --timeout and --unsettled.
+/// Limits of --timeout and --unsettled, and of --stay.
 const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(86_400);
 
 /// Arguments of `brisk launch`.
@@ -61,6 +62,10 @@ pub(crate) struct Args {
     /// Also drop all caches of the machine before cold launches: directories, inodes and all other files
     #[arg(long)]
     pub(crate) drop_caches: bool,
+    /// Time for which the app runs on after each launch, as one that is used: brisk's daemon learns a launch when the
+    /// app has not waited for storage for a second
+    #[arg(long, value_name = "TIME", value_parser = duration::between(Duration::from_millis(1), MINUTE))]
+    pub(crate) stay: Option<Duration>,
     /// How the app is watched.
     #[command(flatten)]
     pub(crate) watching: Watching,

@@ -42,6 +42,7 @@ pub(crate) fn settings(watching: &Watching, drop_caches: bool) -> Settings {
             ..default
         },
         drop_caches,
+        ..Settings::default()
     }
 }
 
@@ -154,6 +155,7 @@ fn measure(
     let sense = session.sense();
     let mut settings = settings(&args.watching, args.drop_caches);
     settings.limits.idle_ns = idle_ns(args);
+    settings.stay = args.stay.unwrap_or_default();
     let launcher = Launcher { sense: &sense, settings, stop: session.stop_flag() };
     let outcome = launcher.run(plan, display.screen(), between);
     session.clear();

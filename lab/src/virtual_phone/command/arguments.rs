@@ -7,10 +7,11 @@ use std::time::Duration;
 use brisk_command::json::Json;
 use brisk_command::{duration, size};
 
+use crate::study::launch::arguments::Watching;
 use crate::virtual_phone::architecture::Architecture;
 use crate::virtual_phone::measure::Brisk;
 use crate::virtual_phone::memory_map::KERNEL_MIB;
-use crate::virtual_phone::plan::Swap;
+use crate::virtual_phone::plan::{Surroundings, Swap};
 use crate::vm::device::{Device, DeviceSpec};
 
 const AFTER_HELP: &str = "\
@@ -18,6 +19,8 @@ Examples:
   brisk phone launch                                # four apps, without brisk and with its defaults
   brisk phone launch evince --arch arm64 --preset nexus4-emmc --brisk off,prefetch+smartio+smartstorage
   brisk phone launch --seeds 5 --json launches.json # five starts of each, side by side
+  brisk phone launch --writers --warm-up 30         # while apps are installed, after trials have found something
+  brisk phone returns --memory 256M --swap zram --brisk off,iram+mars
   brisk phone run --memory 400M --swap zram -- brisk doctor
   brisk phone run --brisk off -- brisk-lab launch --as-phone --cold --virtual evince --json
 
@@ -44,10 +47,15 @@ pub(crate) struct Args {
 pub(crate) enum What {
     /// Launch apps with nothing in memory, without brisk and with it
     Launch(LaunchArgs),
+    /// Switch between open apps with little memory, without brisk and with it
+    Returns(ReturnsArgs),
     /// Run any command in a phone, and print what it prints
     Run(RunArgs),
     /// Make the image, if it is missing, and show what is in it
     Image(ImageArgs),
+    /// Switch between apps where this machine is a phone (started by `returns`)
+    #[command(hide = true)]
+    Inside(InsideArgs),
 }
 
 /// What an image depends on.
@@ -84,10 +92,10 @@ pub(crate) struct Phone {
     pub(crate) memory: u64,
     /// Where it swaps to
     #[arg(long, value_enum, value_name = "WHERE", default_value = "none")]
-    pub(crate) swap: Swap,
+    swap: Swap,
     /// Size of each swap area [default: half of the memory]
     #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub(crate) swap_size: Option<u64>,
+    swap_size: Option<u64>,
     /// Slowness of its processor: an instruction takes 2^N nanoseconds
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=4))]
     pub(crate) shift: u8,
@@ -114,20 +122,12 @@ pub(crate) struct RunArgs {
     pub(crate) command: Vec<String>,
 }
 
-/// Arguments of `brisk phone launch`.
+/// Starts of phones that are compared.
 #[derive(Debug, clap::Args)]
-pub(crate) struct LaunchArgs {
-    /// Apps to launch [default: all of --apps]
-    #[arg(value_name = "APP")]
-    pub(crate) launched: Vec<String>,
-    #[command(flatten)]
-    pub(crate) phone: Phone,
+pub(crate) struct Compared {
     /// What runs of brisk, each in starts of its own: off, default, or engines such as prefetch+smartio
     #[arg(long, value_name = "WHAT", value_delimiter = ',', default_value = "off,default", value_parser = Brisk::parse)]
     pub(crate) brisk: Vec<Brisk>,
-    /// Launches of each app in a start
-    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..=1_000))]
-    pub(crate) runs: u16,
     /// Starts of each, with different seeds
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1_000))]
     pub(crate) seeds: u16,
@@ -137,9 +137,67 @@ pub(crate) struct LaunchArgs {
     /// Machines at the same time; their number does not change the figures [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(crate) jobs: Option<u16>,
+    /// Have a service write in the background all the time, as while apps are installed and accounts are synced: so
+    /// much a second [default: 6MB]
+    #[arg(long, value_name = "SIZE", num_args = 0..=1, default_missing_value = "6MB", value_parser = size)]
+    pub(crate) writers: Option<u64>,
     /// Where the results go.
     #[command(flatten)]
     pub(crate) json: Json,
+}
+
+/// Arguments of `brisk phone launch`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct LaunchArgs {
+    /// Apps to launch [default: all of --apps]
+    #[arg(value_name = "APP")]
+    pub(crate) launched: Vec<String>,
+    #[command(flatten)]
+    pub(crate) phone: Phone,
+    #[command(flatten)]
+    pub(crate) compared: Compared,
+    /// Launches of each app in a start
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    pub(crate) runs: u16,
+    /// Launches of each app before those that count, in starts with brisk: what it learns, and what its trials find by
+    /// then
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=1_000))]
+    pub(crate) warm_up: u16,
+}
+
+/// Arguments of `brisk phone returns`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReturnsArgs {
+    #[command(flatten)]
+    pub(crate) phone: Phone,
+    #[command(flatten)]
+    pub(crate) compared: Compared,
+    /// Returns to each app in a start
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    pub(crate) rounds: u16,
+    /// Whether the kernel ages pages in generations (MGLRU), as Debian's kernels do
+    #[arg(long, value_name = "WHETHER", default_value_t = true, action = clap::ArgAction::Set)]
+    pub(crate) mglru: bool,
+}
+
+/// Arguments of `brisk phone inside`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct InsideArgs {
+    /// Apps that are open
+    #[arg(required = true)]
+    pub(crate) apps: Vec<String>,
+    /// Returns to each
+    #[arg(long)]
+    pub(crate) rounds: u16,
+    /// Seed of their order
+    #[arg(long)]
+    pub(crate) seed: u64,
+    /// Have brisk-session tell which one is in front
+    #[arg(long)]
+    pub(crate) teller: bool,
+    /// How apps are watched.
+    #[command(flatten)]
+    pub(crate) watching: Watching,
 }
 
 /// Arguments of `brisk phone image`.
@@ -175,8 +233,9 @@ impl Phone {
         self.memory >> 20
     }
 
-    pub(crate) fn swap_mib(&self) -> u64 {
-        (self.swap_size.unwrap_or(self.memory / 2) >> 20).max(1)
+    pub(crate) fn surroundings(&self, writers_bytes_per_s: Option<u64>) -> Surroundings {
+        let swap_mib = (self.swap_size.unwrap_or(self.memory / 2) >> 20).max(1);
+        Surroundings { swap: self.swap, swap_mib, writers_bytes_per_s, mglru: true }
     }
 }
 

@@ -1,4 +1,4 @@
-//! `brisk phone launch`: cold launches without brisk and with it, in starts with different seeds, side by side.
+//! `brisk phone launch`: cold launches without brisk and with it.
 
 use std::process::ExitCode;
 
@@ -7,28 +7,15 @@ use brisk_command::session::Session;
 use brisk_core::stats::median;
 use brisk_report::results::Cause;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::arguments::LaunchArgs;
-use super::ready;
+use super::starts::{Start, Study, read};
 use crate::phone::Catalogue;
 use crate::results::{LaunchReport, LaunchRun, Stage};
-use crate::virtual_phone::image::Images;
-use crate::virtual_phone::measure::{self, Brisk, Conditions};
+use crate::virtual_phone::measure::Brisk;
 use crate::virtual_phone::plan::{self, Task};
-use crate::virtual_phone::port::Port;
 use crate::vm::sources::Source;
-use crate::vm::{Error, Watch, worker_pool};
-
-/// A start of a phone, and what it measured.
-#[derive(Debug, Serialize)]
-struct Start {
-    brisk: String,
-    seed: u64,
-    /// What the phone told about itself at its end.
-    facts: Map<String, Value>,
-    launches: Vec<LaunchReport>,
-}
 
 /// Launches of an app under one condition.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -44,91 +31,62 @@ struct Row {
 }
 
 pub(super) fn run(source: &Source, session: &Session, args: &LaunchArgs) -> anyhow::Result<ExitCode> {
-    args.json.check(&[])?;
-    let phone = &args.phone;
-    let flash = phone.flash(&source.path("kernel/scenarios/devices"))?;
+    let (phone, compared) = (&args.phone, &args.compared);
+    compared.json.check(&[])?;
     let names = if args.launched.is_empty() { &phone.image.apps } else { &args.launched };
     for app in Catalogue::builtin().choose(names)? {
         anyhow::ensure!(phone.image.apps.contains(&app.name), "the phone has no {0}: add it with --apps {0}", app.name);
     }
-    let ready = ready(source, session, &phone.image)?;
-    let images = Images { source, architecture: phone.image.arch, kernel: &ready.kernel };
-    let seeds = (0..u64::from(args.seeds)).map(|n| args.seed + n);
-    let starts: Vec<(u64, &Brisk)> = seeds.flat_map(|seed| args.brisk.iter().map(move |brisk| (seed, brisk))).collect();
-    let total = starts.len() * names.len();
-    let ended = std::sync::atomic::AtomicUsize::new(0);
-    let stop = session.stop_flag();
-    let measured = worker_pool::each(
-        &starts,
-        crate::study::kernel::machines(args.jobs),
-        |_, &(seed, brisk), tell: &dyn Fn(String)| {
-            let conditions = Conditions {
-                flash: flash.clone(),
-                memory_mib: phone.memory_mib(),
-                swap: phone.swap,
-                swap_mib: phone.swap_mib(),
-                brisk: brisk.clone(),
-                seed,
-                shift: phone.shift,
-            };
-            let log = source.phones().join(format!("launch-{}-{}-{seed}.log", phone.image.arch.name(), brisk.name()));
-            let tasks = plan::in_order(&tasks(names, args.runs), seed);
-            let progress = |_: f64, doing: &str| tell(format!("{}, seed {seed}: {doing}", brisk.name()));
-            let watch = Watch { stop, progress: &progress };
-            let port = measure::run(&images, &ready.made, &conditions, &tasks, &log, phone.time_limit, watch)?;
-            ended.fetch_add(names.len(), std::sync::atomic::Ordering::Relaxed);
-            start(brisk, seed, port).map_err(|why| Error::Refused { why, log })
+    let study = Study::<LaunchReport> {
+        name: "launch",
+        phone,
+        compared,
+        around: phone.surroundings(compared.writers),
+        tasks: &|brisk, seed| tasks(names, args, brisk, seed),
+        read: &|output| match read(output) {
+            Ok(report) => Ok((!output.name.starts_with(WARM_UP)).then_some(report)),
+            Err(why) => Err(why),
         },
-        |_, doing| session.show(ended.load(std::sync::atomic::Ordering::Relaxed) as f64 / total as f64, &doing),
-    )?;
-    session.clear();
-    let rows = rows(names, &args.brisk, &measured);
-    let about = &ready.made.about;
-    let facts = json!({
-        "architecture": phone.image.arch,
-        "kernel": about.kernel,
-        "image": about.content,
-        "preset": flash.preset,
-        "changed": flash.changed,
-        "memory_mib": phone.memory_mib(),
-        "swap": phone.swap,
-        "swap_mib": phone.swap_mib(),
-        "ns_per_instruction": 1_u32 << phone.shift,
-        "rows": rows,
-        "starts": measured,
-    });
-    args.json.show(&Document::new("virtual_phone_launches", facts), || table(&rows))?;
+    };
+    let (measured, mut facts) = study.measure(source, session)?;
+    let rows = rows(names, &compared.brisk, &measured);
+    facts.extend([
+        ("warm_up".to_owned(), json!(args.warm_up)),
+        ("rows".to_owned(), json!(rows)),
+        ("starts".to_owned(), json!(measured)),
+    ]);
+    compared.json.show(&Document::new("virtual_phone_launches", facts), || table(&rows))?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn tasks(apps: &[String], runs: u16) -> Vec<Task> {
-    let words = |app: &str| {
-        let fixed = ["brisk-lab", "launch", "--as-phone", "--virtual", "--cold", "--drop-caches", "--json=-", "--runs"];
-        let words = fixed.into_iter().map(str::to_owned);
-        words.chain([runs.to_string(), app.to_owned()]).collect()
-    };
-    apps.iter().map(|app| Task { name: app.clone(), command: words(app) }).collect()
-}
+/// Launches of an app that do not count: the name of their task begins so.
+const WARM_UP: &str = "warm-up ";
+/// How long an app is used: briskd has learned of its launch by then.
+const STAY: &str = "3s";
 
-/// The launches of a start; or why there are none.
-fn start(brisk: &Brisk, seed: u64, port: Port) -> Result<Start, String> {
-    let mut launches = Vec::new();
-    for output in port.outputs {
-        match serde_json::from_str::<LaunchReport>(&output.text) {
-            Ok(report) => launches.push(report),
-            _ => return Err(format!("no launches of {} ({:?}): {}", output.name, output.code, output.errors.trim())),
-        }
+/// What a start runs: launches that do not count and those that do, both in the order of its seed.
+fn tasks(apps: &[String], args: &LaunchArgs, brisk: &Brisk, seed: u64) -> Vec<Task> {
+    let fixed = ["brisk-lab", "launch", "--as-phone", "--virtual", "--cold", "--drop-caches", "--json=-", "--stay"];
+    let words = |app: &str, runs: u16| -> Vec<String> {
+        let words = fixed.into_iter().map(str::to_owned);
+        words.chain([STAY.to_owned(), "--runs".to_owned(), runs.to_string(), app.to_owned()]).collect()
+    };
+    let order = plan::in_order(apps, seed);
+    let warm_up = if *brisk == Brisk::Off { 0 } else { args.warm_up };
+    let mut tasks = Vec::new();
+    for (name, runs) in [(WARM_UP, warm_up), ("", args.runs)].into_iter().filter(|(_, runs)| *runs > 0) {
+        tasks.extend(order.iter().map(|app| (format!("{name}{app}"), words(app, runs))));
     }
-    Ok(Start { brisk: brisk.name(), seed, facts: port.facts, launches })
+    tasks.into_iter().map(|(name, command)| Task { name, command }).collect()
 }
 
 /// Medians over all launches of an app with one condition.
-fn rows(apps: &[String], brisk: &[Brisk], starts: &[Start]) -> Vec<Row> {
+fn rows(apps: &[String], brisk: &[Brisk], starts: &[Start<LaunchReport>]) -> Vec<Row> {
     let mut rows = Vec::new();
     for app in apps {
         let mut first: Option<f64> = None;
         for brisk in brisk.iter().map(Brisk::name) {
-            let of_app = starts.iter().filter(|start| start.brisk == brisk).flat_map(|start| &start.launches);
+            let of_app = starts.iter().filter(|start| start.brisk == brisk).flat_map(|start| &start.results);
             let sets = of_app.filter(|report| report.app == *app).flat_map(|report| &report.sets);
             let runs: Vec<_> =
                 sets.flat_map(|set| &set.runs).filter(|run| run.at_ms(Stage::Settled).is_some()).collect();
@@ -168,28 +126,37 @@ fn table(rows: &[Row]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use clap::Parser as _;
+
     use super::*;
 
-    #[test]
-    fn each_app_is_launched_as_the_phones_user() {
-        let tasks = tasks(&["evince".to_owned()], 3);
-        assert_eq!(tasks[0].name, "evince");
-        assert!(
-            tasks[0].command.join(" ").ends_with("--as-phone --virtual --cold --drop-caches --json=- --runs 3 evince")
-        );
+    /// Arguments as they are written.
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: LaunchArgs,
+    }
+
+    pub(in crate::virtual_phone::command) fn args(words: &[&str]) -> LaunchArgs {
+        Line::parse_from([&["launch"], words].concat()).args
     }
 
     #[test]
-    fn a_command_without_a_report_is_a_trouble_that_cites_it() {
-        let output = crate::virtual_phone::port::Output {
-            name: "evince".to_owned(),
-            code: Some(2),
-            text: String::new(),
-            errors: "no display\n".to_owned(),
+    fn each_app_is_launched_as_the_phones_user() {
+        let args = args(&["--runs", "3", "--warm-up", "8"]);
+        let names = |brisk: &Brisk| -> Vec<(String, String)> {
+            let tasks = tasks(&["evince".to_owned()], &args, brisk, 1);
+            tasks.into_iter().map(|task| (task.name, task.command.join(" "))).collect()
         };
-        let port = Port { outputs: vec![output], ..Port::default() };
-        let why = start(&Brisk::Off, 1, port).expect_err("no report");
-        assert!(why.contains("evince") && why.contains("no display"), "{why}");
+        let launch = |runs| {
+            format!(
+                "brisk-lab launch --as-phone --virtual --cold --drop-caches --json=- --stay 3s --runs {runs} evince"
+            )
+        };
+        let off = vec![("evince".to_owned(), launch(3))];
+        assert_eq!(names(&Brisk::Off), off, "there is nothing to learn");
+        let with = [vec![("warm-up evince".to_owned(), launch(8))], off];
+        assert_eq!(names(&Brisk::Default), with.concat());
     }
 }

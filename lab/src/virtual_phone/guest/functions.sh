@@ -45,6 +45,22 @@ swap_up() {
     swapon --priority "$3" "$area" || fail "no swap on $1"
 }
 
+mglru_off() { echo n >/sys/kernel/mm/lru_gen/enabled || fail 'this kernel has no generations'; }
+
+# writers_up SPEC: a service that writes as one that installs apps does, and brisk takes it for that by its name.
+writers_up() {
+    mkfifo /run/phone/writers
+    # Its input stays open: at the end of that it would end.
+    exec 9<>/run/phone/writers
+    systemd-run --quiet --unit=apt-writers.service \
+        /bin/sh -c 'exec brisk-lab lab phone write / <"$1"' sh /run/phone/writers ||
+        fail 'no writers'
+    printf '%s\n' "$1" >&9
+    sleep 5
+    systemctl is-active --quiet apt-writers.service ||
+        fail "no writers: $(journalctl --unit=apt-writers --output=cat | tail -n 1)"
+}
+
 # inside NAME COMMAND...: runs a command and sends what it prints.
 inside() {
     emit "{\"begin\":\"$1\"}"
@@ -69,6 +85,10 @@ finish() {
     awk '/^(MemTotal|MemAvailable):/ { printf "@ {\"%s_kib\":%s}\n", tolower(substr($1, 1, length($1) - 1)), $2 }' \
         /proc/meminfo
     awk '$1 ~ /^(pswpin|pswpout|pgmajfault|oom_kill)$/ { printf "@ {\"%s\":%s}\n", $1, $2 }' /proc/vmstat
+    if systemctl is-active --quiet apt-writers.service; then
+        awk '$1 == "write_bytes:" { printf "@ {\"writers_bytes\":%s}\n", $2 }' \
+            "/proc/$(systemctl show apt-writers --property MainPID --value)/io"
+    fi
     if [ "$(unit ActiveState)" = active ]; then
         emit "{\"briskd_cpu_ns\":$(unit CPUUsageNSec),\"briskd_restarts\":$(unit NRestarts)}"
         awk '/^VmHWM:/ { printf "@ {\"briskd_peak_kib\":%s}\n", $2 }' "/proc/$(unit MainPID)/status"
