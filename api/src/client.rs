@@ -27,7 +27,7 @@ pub struct Client {
 /// Why the daemon did not answer, or not with what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// It does not run.
+    /// The daemon does not run.
     #[error(
         "briskd does not run (no socket at {}): start it as root with '{}'",
         .path.display(), Init::of_machine().start()
@@ -53,7 +53,7 @@ pub enum ClientError {
         /// What the system said.
         source: io::Error,
     },
-    /// It answered what is no answer to this.
+    /// The daemon's answer is none to this call.
     #[error("briskd at {} answers what this brisk does not understand: are both of one version?", .path.display())]
     NotUnderstood {
         /// The socket.
@@ -61,7 +61,7 @@ pub enum ClientError {
         /// Where.
         source: serde_json::Error,
     },
-    /// It refused.
+    /// The daemon refused the call.
     #[error("briskd refuses: {what}")]
     Refused {
         /// Name of the error, without its interface.

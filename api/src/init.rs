@@ -19,13 +19,13 @@ pub enum Init {
 }
 
 impl Init {
-    /// That of this machine.
+    /// The init system of this machine.
     #[must_use]
     pub fn of_machine() -> Self {
         Self::of(Path::new("/"))
     }
 
-    /// That of the machine whose files are below `root`.
+    /// The init system of the machine whose files are below `root`.
     #[must_use]
     pub fn of(root: &Path) -> Self {
         let has = |path: &str| root.join(path).exists();

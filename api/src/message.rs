@@ -57,7 +57,7 @@ pub fn reply_with(parameters: &[(&str, &dyn ErasedValue)]) -> Reply {
 
 /// What has a form in JSON.
 pub trait ErasedValue {
-    /// That form.
+    /// The text in that form.
     fn value(&self) -> Value;
 }
 

@@ -77,7 +77,7 @@ impl std::fmt::Display for Target {
 /// Why a call is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
-    /// It takes root.
+    /// The method takes root.
     NotAllowed(String),
     /// The configuration cannot be used.
     BadConfig(String),

@@ -43,9 +43,9 @@ impl Device {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
-    /// It is listed, and there is none of this name.
+    /// The device is listed, and there is none of this name.
     Missing,
-    /// It is listed, and has no medium.
+    /// The device is listed, and has no medium.
     Empty,
     /// Others are listed.
     NotListed,
@@ -55,9 +55,9 @@ pub enum Why {
     Phone,
     /// A file, disc, program or network.
     NotLocal,
-    /// It says that it rotates.
+    /// The disk says that it rotates.
     Rotating,
-    /// It may rotate.
+    /// The disk may rotate.
     UnknownMedium,
     /// Nothing can be set on its queue.
     NoScheduler,
@@ -105,29 +105,49 @@ impl LeftAlone {
     }
 }
 
-/// What the daemon did since it began.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
-    /// Times that it woke up.
-    pub wake_ups: u64,
-    /// Times that engines were asked.
-    pub rounds: u64,
-    /// Events.
-    pub events: u64,
-    /// Launches of apps.
-    pub launches: u64,
-    /// Settings written.
-    pub writes: u64,
-    /// Settings that could not be written.
-    pub refusals: u64,
-    /// One-shot actions that were done.
-    #[serde(default)]
-    pub actions: u64,
-    /// Settings that were changed externally.
-    pub changed_externally: u64,
-    /// Scans of the devices.
-    #[serde(default)]
-    pub device_scans: u64,
+/// Declares counters: the struct, and the name of each as a metric. A row here is all that a new one needs, beside its
+/// line in `org.brisk.Daemon.varlink` and what counts.
+macro_rules! counts {
+    ($(#[$about:meta])* $of:ident { $(#[doc = $help:literal] $name:ident as $metric:literal;)+ }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(default)]
+        pub struct $of {
+            $(#[doc = $help] pub $name: u64,)+
+        }
+
+        impl $of {
+            /// The name as a metric, the meaning and the value of each.
+            #[must_use]
+            pub fn each(&self) -> [(&'static str, &'static str, u64); [$($metric),+].len()] {
+                [$(($metric, $help.trim_start().trim_end_matches('.'), self.$name)),+]
+            }
+        }
+    };
+}
+
+counts! {
+    /// What the daemon did since it began.
+    Counts {
+        /// Times that the daemon woke up.
+        wake_ups as "wake_ups";
+        /// Times that engines were asked.
+        rounds as "rounds";
+        /// Events.
+        events as "events";
+        /// Launches of apps.
+        launches as "launches";
+        /// Settings written.
+        writes as "setting_writes";
+        /// Settings that could not be written.
+        refusals as "setting_refusals";
+        /// One-shot actions done.
+        actions as "actions";
+        /// Settings that were changed externally.
+        changed_externally as "settings_changed_externally";
+        /// Scans of the devices.
+        device_scans as "device_scans";
+    }
 }
 
 /// What the daemon itself costs.

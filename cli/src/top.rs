@@ -12,6 +12,7 @@ use brisk_command::terminal::{bad, caution, good, heading};
 use brisk_core::action::Setting;
 use brisk_core::app::Tolerance;
 use brisk_core::arbiter::Resolved;
+use brisk_core::order::Order as _;
 use brisk_core::outcome::Outcome;
 use brisk_core::snapshot::Interval;
 use brisk_core::units::{format_bytes, three_digits};
@@ -160,7 +161,7 @@ fn picture(status: &Status, rates: Option<&Interval>, memory: Option<&Apps>) -> 
     }
     lines.push(heading(&format!("{:<44} {:<12} {}", "APP", "TOLERATES", "BECAUSE")));
     let mut apps: Vec<_> = status.apps.iter().collect();
-    apps.sort_by_key(|app| (!app.launching, app.tolerance != Tolerance::Interactive));
+    apps.order_by_key(|app| (!app.launching, app.tolerance != Tolerance::Interactive));
     for app in apps {
         let name = format!("{:<44}", format!("{}{}", app.id, if app.launching { " (launching)" } else { "" }));
         let name = if app.launching { good(&name) } else { name };

@@ -85,102 +85,114 @@ pub struct FileRanges {
     pub ranges: Vec<FileRange>,
 }
 
-/// An action that happens once, on the control group of an app. The order is that of execution: apps run again first,
-/// then memory is freed, and read back last. Freeing and reading take time: the actions of an app that returns (`Thaw`,
-/// `PageIn`, `ReadAhead`) end the page-outs that are under way, of all apps, and what was not written of them is
-/// dropped.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(tag = "action", rename_all = "snake_case")]
-pub enum Once {
-    /// Its processes run again.
-    Thaw {
-        /// Name of the control group.
-        group: String,
-    },
-    /// Its processes stop running.
-    Freeze {
-        /// Name of the control group.
-        group: String,
-    },
-    /// Its processes are asked to end (SIGTERM), and killed when they have not ended in time. Asked again, they have
-    /// the lesser time.
-    EndApp {
-        /// Name of the control group.
-        group: String,
-        /// Time between the two.
-        grace_ms: u64,
-    },
-    /// A process of the group and all that it has started are asked to end, and killed when they have not ended in
-    /// time: in a terminal or session, whose shell stays.
-    EndProcess {
-        /// Name of the control group.
-        group: String,
-        /// The process.
-        pid: u32,
-        /// When it started, in ticks after boot: a later process of its number is another one.
-        start_ticks: u64,
-        /// Time between the two.
-        grace_ms: u64,
-    },
-    /// The page cache of the group is freed; anonymous memory stays.
-    DropPageCache {
-        /// Name of the control group.
-        group: String,
-    },
-    /// Memory of the group is reclaimed, whichever the kernel takes.
-    Reclaim {
-        /// Name of the control group.
-        group: String,
-        /// How much.
-        size_bytes: u64,
-    },
-    /// Ranges of its memory are written to swap (MADV_PAGEOUT).
-    PageOut {
-        /// Name of the control group.
-        group: String,
-        /// The ranges, in the order of writing; none: all private memory that is no file's.
-        ranges: Vec<AddressRange>,
-    },
-    /// Ranges of files that it maps are read into the page cache.
-    ReadAhead {
-        /// Name of the control group.
-        group: String,
-        /// The files, in the order of reading.
-        files: Vec<FileRanges>,
-    },
-    /// What a launch is expected to use of files is read ahead of it, in this order.
-    Prefetch {
-        /// Name of the control group.
-        group: String,
-        /// Number of threads that ask for it, 1 to 16.
-        streams: u8,
-        /// Their I/O class and level, as ionice(1) takes them.
-        priority: String,
-        /// The files.
-        files: Vec<PrefetchFile>,
-        /// Ranges of them, in the order of reading.
-        pieces: Vec<Piece>,
-    },
-    /// What is read ahead of a launch ends between two ranges.
-    EndPrefetch {
-        /// Name of the control group.
-        group: String,
-    },
-    /// Ranges of its memory are read back from swap (MADV_WILLNEED).
-    PageIn {
-        /// Name of the control group.
-        group: String,
-        /// The ranges, in the order of reading.
-        ranges: Vec<AddressRange>,
-    },
-    /// Ranges of its memory are mapped again, read from swap where they are there (process_vm_readv): they are in
-    /// memory as if the app had touched them, so that they can be written out to other slots.
-    MapIn {
-        /// Name of the control group.
-        group: String,
-        /// The ranges, in the order of reading.
-        ranges: Vec<AddressRange>,
-    },
+/// Actions that happen once: each with its name, as in records, and with what it has beside the control group.
+macro_rules! once {
+    ($(#[$about:meta])* $of:ident { $($(#[$doc:meta])* $action:ident = $name:literal {
+        $($(#[$of_field:meta])* $field:ident: $type:ty,)*
+    })+ }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(tag = "action")]
+        pub enum $of {
+            $(
+                $(#[$doc])*
+                #[serde(rename = $name)]
+                $action {
+                    /// Name of the control group.
+                    group: String,
+                    $($(#[$of_field])* $field: $type,)*
+                },
+            )+
+        }
+
+        impl $of {
+            /// The control group that it acts on.
+            #[must_use]
+            pub fn group(&self) -> &str {
+                match self {
+                    $(Self::$action { group, .. })|+ => group,
+                }
+            }
+
+            /// Name of the action, as in records.
+            #[must_use]
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$action { .. } => $name),+
+                }
+            }
+        }
+    };
+}
+
+once! {
+    /// An action that happens once, on the control group of an app. The order is that of execution: apps run again
+    /// first, then memory is freed, and read back last. Freeing and reading take time: the actions of an app that
+    /// returns (`Thaw`, `PageIn`, `ReadAhead`) end the page-outs that are under way, of all apps, and what was not
+    /// written of them is dropped.
+    Once {
+        /// Its processes run again.
+        Thaw = "thaw" {}
+        /// Its processes stop running.
+        Freeze = "freeze" {}
+        /// Its processes are asked to end (SIGTERM), and killed when they have not ended in time. Asked again, they
+        /// have the lesser time.
+        EndApp = "end_app" {
+            /// Time between the two.
+            grace_ms: u64,
+        }
+        /// A process of the group and all that it has started are asked to end, and killed when they have not ended in
+        /// time: in a terminal or session, whose shell stays.
+        EndProcess = "end_process" {
+            /// The process.
+            pid: u32,
+            /// When it started, in ticks after boot: a later process of its number is another one.
+            start_ticks: u64,
+            /// Time between the two.
+            grace_ms: u64,
+        }
+        /// The page cache of the group is freed; anonymous memory stays.
+        DropPageCache = "drop_page_cache" {}
+        /// Memory of the group is reclaimed, whichever the kernel takes.
+        Reclaim = "reclaim" {
+            /// How much.
+            size_bytes: u64,
+        }
+        /// Ranges of its memory are written to swap (MADV_PAGEOUT).
+        PageOut = "page_out" {
+            /// The ranges, in the order of writing; none: all private memory that is no file's.
+            ranges: Vec<AddressRange>,
+        }
+        /// Ranges of files that it maps are read into the page cache.
+        ReadAhead = "read_ahead" {
+            /// The files, in the order of reading.
+            files: Vec<FileRanges>,
+        }
+        /// What a launch is expected to use of files is read ahead of it, in this order.
+        Prefetch = "prefetch" {
+            /// Number of threads that ask for it, 1 to 16.
+            streams: u8,
+            /// Their I/O class and level, as ionice(1) takes them.
+            priority: String,
+            /// The files.
+            files: Vec<PrefetchFile>,
+            /// Ranges of them, in the order of reading.
+            pieces: Vec<Piece>,
+        }
+        /// What is read ahead of a launch ends between two ranges.
+        EndPrefetch = "end_prefetch" {}
+        /// Ranges of its memory are read back from swap (MADV_WILLNEED).
+        PageIn = "page_in" {
+            /// The ranges, in the order of reading.
+            ranges: Vec<AddressRange>,
+        }
+        /// Ranges of its memory are mapped again, read from swap where they are there (process_vm_readv): they are in
+        /// memory as if the app had touched them, so that they can be written out to other slots.
+        MapIn = "map_in" {
+            /// The ranges, in the order of reading.
+            ranges: Vec<AddressRange>,
+        }
+    }
 }
 
 /// Whether brisk ends apps when memory is short.
@@ -197,25 +209,6 @@ pub enum Ends {
 }
 
 impl Once {
-    /// The control group that it acts on.
-    #[must_use]
-    pub fn group(&self) -> &str {
-        match self {
-            Self::Thaw { group }
-            | Self::PageIn { group, .. }
-            | Self::MapIn { group, .. }
-            | Self::ReadAhead { group, .. }
-            | Self::Prefetch { group, .. }
-            | Self::EndPrefetch { group }
-            | Self::Freeze { group }
-            | Self::PageOut { group, .. }
-            | Self::Reclaim { group, .. }
-            | Self::DropPageCache { group }
-            | Self::EndProcess { group, .. }
-            | Self::EndApp { group, .. } => group,
-        }
-    }
-
     /// Whether the app gets something by it: time to run, memory, a longer life, or the device for itself. All other
     /// actions take that away.
     #[must_use]
@@ -288,25 +281,6 @@ impl Once {
                 pieces: vec![Piece { file: 0, offset_bytes: 0, size_bytes: sum_bytes(pieces) }],
             },
             other => other.clone(),
-        }
-    }
-
-    /// Name of the action, as in records.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Thaw { .. } => "thaw",
-            Self::PageIn { .. } => "page_in",
-            Self::MapIn { .. } => "map_in",
-            Self::ReadAhead { .. } => "read_ahead",
-            Self::Prefetch { .. } => "prefetch",
-            Self::EndPrefetch { .. } => "end_prefetch",
-            Self::Freeze { .. } => "freeze",
-            Self::PageOut { .. } => "page_out",
-            Self::Reclaim { .. } => "reclaim",
-            Self::DropPageCache { .. } => "drop_page_cache",
-            Self::EndApp { .. } => "end_app",
-            Self::EndProcess { .. } => "end_process",
         }
     }
 }

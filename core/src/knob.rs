@@ -45,110 +45,88 @@ pub enum Knob {
     },
 }
 
-/// A setting of virtual memory, by the name of its file (kernel: Documentation/admin-guide/sysctl/vm.rst and
-/// Documentation/admin-guide/mm/multigen_lru.rst).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum VmSetting {
-    /// `page-cluster`: a swap-in reads up to 2 to the power of this many pages at once, where neighbouring slots are in
-    /// use.
-    PageCluster,
-    /// `swappiness`: how readily anonymous memory is reclaimed compared with files, from 0 to 200.
-    Swappiness,
-    /// `watermark_scale_factor`: how much memory kswapd keeps free, in ten-thousandths of the memory, from 1 to 3000.
-    WatermarkScaleFactor,
-    /// `min_free_kbytes`: memory that only urgent requests take, in KiB.
-    MinFreeKbytes,
-    /// `vfs_cache_pressure`: how readily dentries and inodes are reclaimed compared with pages; 100 is usual.
-    VfsCachePressure,
-    /// `lru_gen/min_ttl_ms`: time in ms for which the multi-generational LRU keeps the working set in memory, or else
-    /// the out-of-memory killer runs; 0 is off.
-    LruGenMinTtlMs,
-    /// `dirty_background_ratio`: dirty pages beyond this percentage of available memory are written back in the
-    /// background; 0 where `dirty_background_bytes` says it instead.
-    DirtyBackgroundRatio,
-    /// `dirty_writeback_centisecs`: interval at which old dirty pages are written back, in hundredths of a second; 0 is
-    /// off.
-    DirtyWritebackCentisecs,
+/// Settings that are files of one name: the enum, its names, and what the kernel takes for each. A row here is all that
+/// a new one needs, beside what uses it and, for virtual memory, the permission in `packaging/briskd.service`.
+macro_rules! files {
+    ($(#[$about:meta])* $of:ident { $($(#[$doc:meta])* $setting:ident = $name:literal takes $takes:literal;)+ }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $of {
+            $($(#[$doc])* $setting,)+
+        }
+
+        impl $of {
+            /// All of them.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$setting),+];
+
+            /// Its name: the end of the path of its file.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$setting => $name),+
+                }
+            }
+
+            /// What the kernel takes for it, in words.
+            #[must_use]
+            pub const fn takes(self) -> &'static str {
+                match self {
+                    $(Self::$setting => $takes),+
+                }
+            }
+        }
+
+        impl fmt::Display for $of {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+    };
 }
 
-impl VmSetting {
-    /// All of them.
-    pub const ALL: [Self; 8] = [
-        Self::PageCluster,
-        Self::Swappiness,
-        Self::WatermarkScaleFactor,
-        Self::MinFreeKbytes,
-        Self::VfsCachePressure,
-        Self::LruGenMinTtlMs,
-        Self::DirtyBackgroundRatio,
-        Self::DirtyWritebackCentisecs,
-    ];
-
-    /// Its name: the end of the path of its file.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::PageCluster => "page-cluster",
-            Self::Swappiness => "swappiness",
-            Self::WatermarkScaleFactor => "watermark_scale_factor",
-            Self::MinFreeKbytes => "min_free_kbytes",
-            Self::VfsCachePressure => "vfs_cache_pressure",
-            Self::LruGenMinTtlMs => "lru_gen/min_ttl_ms",
-            Self::DirtyBackgroundRatio => "dirty_background_ratio",
-            Self::DirtyWritebackCentisecs => "dirty_writeback_centisecs",
-        }
+files! {
+    /// A setting of virtual memory, by the name of its file (kernel: Documentation/admin-guide/sysctl/vm.rst and
+    /// Documentation/admin-guide/mm/multigen_lru.rst).
+    VmSetting {
+        /// A swap-in reads up to 2 to the power of this many pages at once, where neighbouring slots are in use.
+        PageCluster = "page-cluster" takes "a number from 0 to 31";
+        /// How readily anonymous memory is reclaimed compared with files.
+        Swappiness = "swappiness" takes "a number from 0 to 200, or to 100 before Linux 5.8";
+        /// How much memory kswapd keeps free, in ten-thousandths of the memory.
+        WatermarkScaleFactor = "watermark_scale_factor" takes "a number from 1 to 3000, or to 1000 before Linux 5.18";
+        /// Memory that only urgent requests take, in KiB.
+        MinFreeKbytes = "min_free_kbytes" takes "a number from 0 to 2147483647";
+        /// How readily dentries and inodes are reclaimed compared with pages; 100 is usual.
+        VfsCachePressure = "vfs_cache_pressure" takes "a number from 0 to 2147483647";
+        /// Time in ms for which the multi-generational LRU keeps the working set in memory, or else the out-of-memory
+        /// killer runs; 0 is off.
+        LruGenMinTtlMs = "lru_gen/min_ttl_ms" takes "a number of milliseconds";
+        /// Dirty pages beyond this percentage of available memory are written back in the background; 0 where
+        /// `dirty_background_bytes` says it instead.
+        DirtyBackgroundRatio = "dirty_background_ratio"
+            takes "a percentage; 0 stands where dirty_background_bytes is set, which is to be 0 for this";
+        /// Interval at which old dirty pages are written back; 0 is off.
+        DirtyWritebackCentisecs = "dirty_writeback_centisecs" takes "a number of hundredths of a second";
     }
 }
 
-impl fmt::Display for VmSetting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// A setting of a control group, by the name of its file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum GroupSetting {
-    /// `io.prio.class`: the I/O class of what is asked for in the group: `no-change`, `promote-to-rt`, `restrict-to-be`
-    /// or `idle`.
-    IoPrioClass,
-    /// `io.weight`: its share of a busy device under iocost, from 1 to 10000, where 100 is usual.
-    IoWeight,
-    /// `io.bfq.weight`: the same under bfq, from 1 to 1000.
-    IoBfqWeight,
-    /// `memory.high`: above it the kernel reclaims from the group and slows it, in bytes; `max` is no limit.
-    MemoryHigh,
-    /// `memory.low`: below it the kernel reclaims from the group last, in bytes.
-    MemoryLow,
-    /// `memory.soft_limit_in_bytes` of the first version: when memory is short, the kernel reclaims first from groups
-    /// above it.
-    MemorySoftLimit,
-    /// `memory.swap.launch` of a kernel with the patch of `kernel/mars`: 1 while the app returns, otherwise 0.
-    MemorySwapLaunch,
-}
-
-impl GroupSetting {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::IoPrioClass,
-        Self::IoWeight,
-        Self::IoBfqWeight,
-        Self::MemoryHigh,
-        Self::MemoryLow,
-        Self::MemorySoftLimit,
-        Self::MemorySwapLaunch,
-    ];
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::IoPrioClass => "io.prio.class",
-            Self::IoWeight => "io.weight",
-            Self::IoBfqWeight => "io.bfq.weight",
-            Self::MemoryHigh => "memory.high",
-            Self::MemoryLow => "memory.low",
-            Self::MemorySoftLimit => "memory.soft_limit_in_bytes",
-            Self::MemorySwapLaunch => "memory.swap.launch",
-        }
+files! {
+    /// A setting of a control group, by the name of its file.
+    GroupSetting {
+        /// The I/O class of what is asked for in the group.
+        IoPrioClass = "io.prio.class" takes "no-change, promote-to-rt, restrict-to-be or idle";
+        /// Its share of a busy device under iocost; 100 is usual.
+        IoWeight = "io.weight" takes "a weight from 1 to 10000";
+        /// The same under bfq.
+        IoBfqWeight = "io.bfq.weight" takes "a weight from 1 to 1000";
+        /// Above it the kernel reclaims from the group and slows it.
+        MemoryHigh = "memory.high" takes "a number of bytes, or max for no limit";
+        /// Below it the kernel reclaims from the group last.
+        MemoryLow = "memory.low" takes "a number of bytes, or max for no limit";
+        /// Of the first version: when memory is short, the kernel reclaims first from groups above it.
+        MemorySoftLimit = "memory.soft_limit_in_bytes" takes "a number of bytes, or -1 for no limit";
+        /// Of a kernel with the patch of `kernel/mars`: 1 while the app returns, otherwise 0.
+        MemorySwapLaunch = "memory.swap.launch" takes "0 or 1";
     }
 }
 
@@ -163,12 +141,6 @@ impl<'de> Deserialize<'de> for GroupSetting {
         let text = String::deserialize(deserializer)?;
         let found = Self::ALL.into_iter().find(|setting| setting.name() == text);
         found.ok_or_else(|| serde::de::Error::custom(format!("'{text}' is no setting of a control group")))
-    }
-}
-
-impl fmt::Display for GroupSetting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 
@@ -306,12 +278,11 @@ impl fmt::Display for Knob {
 /// A text that names no knob.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{0}' names no setting: write queue/DEVICE/NAME (driver_tags, scheduler, nr_requests, read_ahead_kb, \
-     max_sectors_kb, wbt_lat_usec, write_cache), queue/DEVICE/SCHEDULER/TUNABLE, io_priority/GROUP, \
-     io.prio.class/GROUP, io.weight/GROUP, io.bfq.weight/GROUP, memory.high/GROUP, memory.low/GROUP, \
-     memory.soft_limit_in_bytes/GROUP, memory.swap.launch/GROUP or vm/NAME (page-cluster, swappiness, \
-     watermark_scale_factor, min_free_kbytes, vfs_cache_pressure, lru_gen/min_ttl_ms, dirty_background_ratio, \
-     dirty_writeback_centisecs)"
+    "'{0}' names no setting: write queue/DEVICE/NAME ({of_queues}), queue/DEVICE/SCHEDULER/TUNABLE, \
+     io_priority/GROUP, {of_groups} or vm/NAME ({of_vm})",
+    of_queues = QueueSetting::PLAIN.map(|(_, name)| name).join(", "),
+    of_groups = GroupSetting::ALL.map(|setting| format!("{setting}/GROUP")).join(", "),
+    of_vm = VmSetting::ALL.map(VmSetting::name).join(", ")
 )]
 pub struct NotAKnob(pub String);
 

@@ -12,6 +12,7 @@
 //! - [`event`]: what happened on the machine.
 //! - [`knob`]: settings of the machine, under one name each.
 //! - [`launch`]: files of a launch: what it used, what is read ahead.
+//! - [`order`]: sorts by code that all types share.
 //! - [`outcome`]: what became of a requested action.
 //! - [`pages`]: pages of apps: where they are, which a return touched.
 //! - [`reason`]: why something was decided.
@@ -36,6 +37,7 @@ pub mod energy;
 pub mod event;
 pub mod knob;
 pub mod launch;
+pub mod order;
 pub mod outcome;
 pub mod pages;
 pub mod random;

@@ -69,7 +69,7 @@ pub enum Outcome {
     },
     /// The device, group or process is gone.
     Gone,
-    /// It could not be written or done.
+    /// The setting could not be written, or the action not done.
     Refused {
         /// Reason, and what would work.
         why: String,

@@ -132,7 +132,7 @@ fn sorted_groups(groups: &[&[f64]]) -> Option<Vec<Vec<f64>>> {
     Some(groups.iter().map(sorted).collect())
 }
 
-/// Marsaglia's xorshift64*: good enough to draw from a handful, and needs nothing. Gives a number below its argument.
+/// Marsaglia's xorshift64*: good enough to draw from a handful, and needs nothing. Returns a number below its argument.
 fn draws() -> impl FnMut(usize) -> usize {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     move |below| {
@@ -158,12 +158,6 @@ fn interval(value: f64, mut sample: impl FnMut() -> f64) -> Option<Bootstrapped>
     let tail = RESAMPLES / 40;
     let (low, high) = (samples[tail], samples[RESAMPLES - 1 - tail]);
     [value, low, high].iter().all(|one| one.is_finite()).then_some(Bootstrapped { median: value, low, high })
-}
-
-/// Signed relative error of `ours` against `reference`: 0.1 means ten percent above.
-#[must_use]
-pub fn relative_error(ours: f64, reference: f64) -> f64 {
-    (ours - reference) / reference
 }
 
 fn middle(sorted: &[f64]) -> f64 {

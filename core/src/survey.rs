@@ -254,7 +254,7 @@ pub struct AppLaunches {
     pub id: String,
     /// Its launches so far.
     pub launches: u64,
-    /// Those of them that were learned.
+    /// Launches that were learned.
     pub learned: u64,
     /// Whether the pages that it uses are known exactly.
     pub exact: bool,

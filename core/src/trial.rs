@@ -128,7 +128,7 @@ impl Trial {
         Some((nth, nth == held_out_at))
     }
 
-    /// Takes in an episode for which the engine had something to request. Gives the pair that it completes: logarithm
+    /// Takes in an episode for which the engine had something to request. Returns the pair that it completes: logarithm
     /// of its ratio, with the engine over without.
     pub fn take(&mut self, plan: &Plan, ladder: Ladder, seed: u64, ended: &Ended, now_unix_ms: u64) -> Option<f64> {
         if *ended == Ended::Anew {

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use brisk_api::dirs;
 use brisk_core::app::{Tolerance, is_named};
 use brisk_core::knob::Knob;
+use brisk_core::order::Gather as _;
 use brisk_engine::kit::Section;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -265,7 +266,7 @@ impl Config {
     /// The fixed settings, as the arbiter takes them.
     #[must_use]
     pub fn fixed_values(&self) -> BTreeMap<Knob, String> {
-        self.fixed.iter().map(|(knob, value)| (knob.clone(), value.0.clone())).collect()
+        self.fixed.iter().map(|(knob, value)| (knob.clone(), value.0.clone())).gather_map()
     }
 
     /// What brisk would read as exactly this.

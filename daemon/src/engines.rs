@@ -12,6 +12,7 @@ use brisk_core::app::App;
 use brisk_core::arbiter::{self, Claim, Person, Resolution};
 use brisk_core::decision::{Decision, Needs, Note, Observed, Request, Uses};
 use brisk_core::event::Event;
+use brisk_core::order::Gather as _;
 use brisk_core::reason::Reason;
 use brisk_core::snapshot::Part;
 use brisk_core::survey::{Shown, Topic};
@@ -160,14 +161,14 @@ impl Engines {
     /// How each is tried.
     #[must_use]
     pub fn plans(&self) -> BTreeMap<String, Option<Plan>> {
-        self.members.iter().map(|member| (member.name.clone(), member.plan)).collect()
+        self.members.iter().map(|member| (member.name.clone(), member.plan)).gather_map()
     }
 
     /// What engines have learned, by folder and name as in `files` of [`Engines::new`].
     #[must_use]
     pub fn learned(&mut self) -> BTreeMap<String, String> {
         let of = |member: &mut Member| Some((file_of(&member.name), member.engine.learned()?));
-        self.members.iter_mut().filter_map(of).collect()
+        self.members.iter_mut().filter_map(of).gather_map()
     }
 
     /// Has engines forget what they have learned of an app, or all. Says whether there was anything.
@@ -307,7 +308,7 @@ fn arm(left_out: &[&LeftOut], subjects: &[Subject], request: &Request) -> Arm {
 
 /// Groups of the apps that the configuration protects.
 fn protected(apps: &[App]) -> BTreeSet<String> {
-    apps.iter().filter(|app| app.protection().is_some()).map(|app| app.group.clone()).collect()
+    apps.iter().filter(|app| app.protection().is_some()).map(|app| app.group.clone()).gather_set()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use brisk_api::PARTS;
 use brisk_core::device::{Device, Speeds};
+use brisk_core::order::Order as _;
 use brisk_engine::smartio::{self, file_name};
 use brisk_engine::smartstorage;
 use serde::{Deserialize, Serialize};
@@ -90,7 +91,7 @@ pub fn read(dir: &Path) -> BTreeMap<String, String> {
             }
         }
     }
-    found.sort();
+    found.order();
     let mut files = BTreeMap::new();
     let mut bytes = 0;
     for (name, path) in found {

@@ -9,8 +9,8 @@ use std::any::Any;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, DeserializeOwned};
-use serde::{Deserializer, Serialize, Serializer};
+use serde::de::DeserializeOwned;
+use serde::{Serialize, Serializer};
 use serde_json::json;
 
 use crate::results::Header;
@@ -92,7 +92,7 @@ pub struct Entry {
     pub name: &'static str,
     /// What writes it.
     about: &'static str,
-    read: fn(&mut dyn erased_serde::Deserializer<'_>) -> erased_serde::Result<Document>,
+    read: fn(&str) -> serde_json::Result<Document>,
     schema: fn(&mut SchemaGenerator) -> Schema,
     verdict: fn(&[Document], u64) -> Vec<String>,
     form: fn(&mut SchemaGenerator) -> Option<Schema>,
@@ -105,7 +105,7 @@ impl Entry {
         Self {
             name: K::NAME,
             about,
-            read: |input| Ok(Document::from(erased_serde::deserialize::<K>(input)?)),
+            read: |text| serde_json::from_str::<K>(text).map(Document::from),
             schema: SchemaGenerator::subschema_for::<K>,
             verdict: |documents, warnings| K::verdict(&all_of::<K>(documents), warnings),
             form: |generator| K::form().map(|form| form.schema(generator)),
@@ -122,13 +122,12 @@ impl Kinds {
         self.0.iter().copied().flatten()
     }
 
-    /// The document of the kind with this name in `input`; `None` where the kind is unknown.
+    /// The document of the kind with this name in `text`, a JSON object; `None` where the kind is unknown.
     ///
     /// # Errors
-    /// When `input` is no report of that kind.
-    pub fn read<'de, D: Deserializer<'de>>(self, name: &str, input: D) -> Result<Option<Document>, D::Error> {
-        let Some(entry) = self.entries().find(|entry| entry.name == name) else { return Ok(None) };
-        (entry.read)(&mut <dyn erased_serde::Deserializer>::erase(input)).map(Some).map_err(de::Error::custom)
+    /// When `text` is no report of that kind.
+    pub fn read(self, name: &str, text: &str) -> serde_json::Result<Option<Document>> {
+        self.entries().find(|entry| entry.name == name).map(|entry| (entry.read)(text)).transpose()
     }
 
     /// The kind's sentences of a verdict over all documents, kind by kind.
@@ -313,7 +312,7 @@ impl Document {
     /// What of it leaves the device; `None` where it cannot be submitted.
     ///
     /// # Errors
-    /// A field and its value that no measurement gives.
+    /// A field and its value that no measurement has.
     pub(crate) fn taken(&self) -> Option<Result<Taken, String>> {
         let kind = ("kind".to_owned(), Taken::One(self.kind().into()));
         let taken = self.0.taken()?;

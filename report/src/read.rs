@@ -140,7 +140,7 @@ fn document(kinds: Kinds, value: &RawValue) -> Result<Document, ReadError> {
         let found = schema_version.map_or_else(|| "none".to_owned(), |v| v.get().chars().take(40).collect());
         return Err(ReadError::WrongVersion { found });
     }
-    match kinds.read(&kind, &mut serde_json::Deserializer::from_str(text)) {
+    match kinds.read(&kind, text) {
         Ok(Some(document)) => Ok(document),
         Ok(None) => {
             let kind = kind.chars().take(40).collect();

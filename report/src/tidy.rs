@@ -128,7 +128,7 @@ fn values(row: &Row) -> Vec<Line> {
     lines
 }
 
-/// The columns of the places that `of` gives for dimensions.
+/// The columns of the dimensions, where `of` finds them.
 fn places(of: impl Fn(Dimension) -> Option<Place>) -> Vec<String> {
     let column = |dimension: &Dimension| match (of(*dimension), dimension.csv?.1) {
         (None, _) => Some(String::new()),

@@ -7,6 +7,7 @@
 
 use brisk_api::init::Init;
 use brisk_bench::results::FootprintDrop;
+use brisk_core::order::Order as _;
 
 use super::cures::{CureCrash, CureRow};
 use brisk_sync::advice::Advice;
@@ -143,7 +144,7 @@ pub(super) fn rank(known: &Evidence, app: Option<&str>) -> Vec<Cure> {
         }
     }
     let order = |cure: &Cure| cure.gain.unwrap_or(f64::INFINITY);
-    cures.sort_by(|a, b| order(b).total_cmp(&order(a)).then_with(|| is_risky(a).cmp(&is_risky(b))));
+    cures.order_by(|a, b| order(b).total_cmp(&order(a)).then_with(|| is_risky(a).cmp(&is_risky(b))));
     cures
 }
 

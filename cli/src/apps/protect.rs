@@ -101,8 +101,8 @@ fn write(file: &Path, list: &[String]) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let list: Vec<toml::Value> = list.iter().map(|id| id.as_str().into()).collect();
     let text = format!(
-        "# Written by 'brisk apps protect ID', and by --undo of it. This list replaces those of earlier files.\n[apps]\n\
-         protect = {}\n",
+        "# Written by 'brisk apps protect ID', and by --undo of it. This list replaces those of earlier files.\n\
+         [apps]\nprotect = {}\n",
         toml::Value::Array(list)
     );
     replace(file, text.as_bytes())

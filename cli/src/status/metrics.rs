@@ -8,18 +8,8 @@ use crate::export::openmetrics::{Dialect, Family, Kind, end};
 /// All counters and levels of a daemon that runs.
 pub(super) fn text(status: &Status, dialect: Dialect) -> anyhow::Result<String> {
     let mut text = up(true, dialect)?;
-    let counts = &status.counts;
-    for (name, help, value) in [
-        ("wake_ups", "Times that the daemon woke up", counts.wake_ups),
-        ("rounds", "Times that engines were asked", counts.rounds),
-        ("events", "Events", counts.events),
-        ("launches", "Launches of apps", counts.launches),
-        ("setting_writes", "Settings written", counts.writes),
-        ("setting_refusals", "Settings that could not be written", counts.refusals),
-        ("settings_changed_externally", "Settings that were changed externally", counts.changed_externally),
-        ("actions", "One-shot actions done", counts.actions),
-        ("cpu_us", "Processor time of the daemon", status.cost.cpu_us),
-    ] {
+    let cpu = ("cpu_us", "Processor time of the daemon", status.cost.cpu_us);
+    for (name, help, value) in status.counts.each().into_iter().chain([cpu]) {
         Family::begin(&mut text, dialect, Kind::Counter, ("", name), help)?.sample(&[], value as f64, None)?;
     }
     for (name, help, value) in [

@@ -7,6 +7,7 @@ use brisk_api::{LeftAlone, Status, Why, render};
 use brisk_command::terminal::{bad, caution, good};
 use brisk_core::app::Tolerance;
 use brisk_core::arbiter::CONFIG;
+use brisk_core::order::Gather as _;
 use brisk_core::outcome::Outcome;
 use brisk_core::state::SettingState;
 use brisk_core::units::{format_bytes, three_digits};
@@ -55,7 +56,7 @@ pub(super) fn text(status: &Status) -> String {
     let _ = writeln!(text, "settings   {}", if settings.is_empty() { "all as before brisk" } else { "" });
     if !left_out.is_empty() {
         let count = left_out.len();
-        let engines: BTreeSet<&str> = left_out.iter().map(|setting| setting.resolved.engine.as_str()).collect();
+        let engines: BTreeSet<&str> = left_out.iter().map(|setting| setting.resolved.engine.as_str()).gather_set();
         let engines = engines.into_iter().collect::<Vec<_>>().join(", ");
         let _ = writeln!(text, "  {count} more are left out by trials ({engines}): 'brisk explain' shows them");
     }
@@ -112,12 +113,10 @@ pub(super) fn text(status: &Status) -> String {
     for line in super::saved_lines(status) {
         let _ = writeln!(text, "{line}");
     }
-    let counts = &status.counts;
-    let _ = writeln!(
-        text,
-        "did        {} rounds in {} wake-ups, {} events, {} launches, {} writes, {} actions, {} refusals",
-        counts.rounds, counts.wake_ups, counts.events, counts.launches, counts.writes, counts.actions, counts.refusals
-    );
+    let counts = status.counts.each().into_iter().filter(|(.., count)| *count > 0);
+    let counts: Vec<String> = counts.map(|(name, _, count)| format!("{count} {}", name.replace('_', " "))).collect();
+    let _ =
+        writeln!(text, "did        {}", if counts.is_empty() { "nothing yet".to_owned() } else { counts.join(", ") });
     let _ = writeln!(
         text,
         "costs      {} % of one core, {} of memory",

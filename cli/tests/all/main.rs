@@ -13,6 +13,7 @@ mod json;
 mod missing_files;
 mod monitor;
 mod profile;
+mod refusals;
 mod report;
 mod reset;
 mod streams;

@@ -2,6 +2,7 @@
 //!
 //! A condition is a file, several files joined by commas, or a folder of them; `NAME=` before it gives it a name.
 
+use brisk_core::order::Order as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -167,7 +168,7 @@ fn folder(kinds: Kinds, folder: &Path) -> anyhow::Result<Vec<(PathBuf, Document)
             files.push(file);
         }
     }
-    files.sort();
+    files.order();
     let mut all = Vec::new();
     for file in files {
         match read(kinds, &file) {

@@ -56,7 +56,7 @@ impl<T: Counted + Default> Counted for Option<T> {
 
 /// Values that are exported by name; unknown ones are left out.
 pub(super) trait Valued {
-    /// Gives each value; its name stands behind `prefix` and an underscore where there is one.
+    /// Visits each value; its name stands behind `prefix` and an underscore where there is one.
     fn each_value(&self, prefix: &'static str, name: &'static str, put: Put<'_>);
 }
 

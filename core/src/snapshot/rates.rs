@@ -2,7 +2,7 @@
 
 /// What has rates between two moments.
 pub(super) trait Rated {
-    /// They.
+    /// The rates that these counters become.
     type Rates;
 
     /// What happened since `then`; `None` when it began to count anew.

@@ -87,7 +87,8 @@ enum Side {
     Above,
 }
 
-/// What was known after each of these pairs, by the ratio of each: the confidence sequence; `None` while an end is open.
+/// What was known after each of these pairs, by the ratio of each: the confidence sequence; `None` while an end is
+/// open.
 #[must_use]
 pub fn course(ratios: &[f64], alpha: f64) -> Vec<Option<Effect>> {
     let mut evidence = Evidence::default();

@@ -232,15 +232,15 @@ impl Why {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Arm {
-    /// They are applied.
+    /// The engine's requests are applied.
     On,
-    /// They are dropped: this episode is compared with others.
+    /// The requests are dropped: this episode is compared with others.
     HeldOut,
-    /// They are dropped: the engine only observes.
+    /// The requests are dropped: the engine only observes.
     Observing,
-    /// They are dropped: it did not pay.
+    /// The requests are dropped: the engine did not pay.
     Resting,
-    /// They are dropped: a person switched the engine off.
+    /// The requests are dropped: a person switched the engine off.
     Off,
 }
 

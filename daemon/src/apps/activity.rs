@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use brisk_core::app::{Activity, Tolerance};
 use brisk_core::event::{Event, EventKind};
+use brisk_core::order::Order as _;
 use brisk_formats::group_name::android_uid;
 use brisk_sense::{Hierarchies, OomdPreference, Sense};
 
@@ -209,7 +210,7 @@ impl TrackedGroup {
         self.activity.branches =
             found.map(|found| self.growth.weigh(at_ns, processes, &found, |names| preferences.of(names, None)));
         let mut oldest_first: Vec<&Process> = processes.iter().collect();
-        oldest_first.sort_by_key(|process| (process.start_ticks, process.pid));
+        oldest_first.order_by_key(|process| (process.start_ticks, process.pid));
         let names: Vec<&str> = oldest_first.iter().map(|process| process.name.as_str()).collect();
         // Of a terminal a pattern means the process, not all.
         let names = if self.activity.branches.is_some() { &[][..] } else { &names[..] };

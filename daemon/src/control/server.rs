@@ -49,7 +49,7 @@ pub struct Server {
     own_uid: u32,
     /// Connection or door that is served first; it rotates for fairness.
     first: usize,
-    /// Whether the doors were polled last.
+    /// Whether the listeners were polled last.
     polls_doors: bool,
 }
 
@@ -209,8 +209,8 @@ impl Server {
         self.serve(now_ns)
     }
 
-    /// Serves the doors and the clients in turn, as far as the budget goes; the first one that is left begins the next
-    /// time.
+    /// Serves the listeners and the clients in turn, as far as the budget goes; the first one that is left begins the
+    /// next time.
     fn serve(&mut self, now_ns: u64) -> Vec<ClientCall> {
         let places = CLIENTS_MAX + self.doors.len();
         let mut calls = Vec::new();

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use brisk_core::causes::in_one_line;
 use brisk_core::event::{Event, EventKind};
+use brisk_core::order::Gather as _;
 use brisk_sense::{BlockChange, GroupChange, QueueWatch, Resource, SessionChange, SessionWatch};
 
 use super::{Daemon, Machine, SETTLE_NS, timer};
@@ -152,7 +153,7 @@ impl Daemon {
             let event = self.machine.apps.session_gone(id, now_ns);
             self.note_launch(event);
         }
-        let known: BTreeSet<u32> = self.machine.apps.sessions().collect();
+        let known: BTreeSet<u32> = self.machine.apps.sessions().gather_set();
         listed.into_values().filter(|session| !known.contains(&session.id)).for_each(|session| {
             self.machine.apps.session_was_there(session);
         });

@@ -9,6 +9,7 @@ use brisk_core::causes::in_one_line;
 use brisk_core::decision::Observed;
 use brisk_core::event::{Event, EventKind};
 use brisk_core::launch::{LaunchFiles, is_private};
+use brisk_core::order::Gather as _;
 use brisk_core::pages::AppPages;
 use brisk_core::survey::{PagesSurvey, Shown, Topic};
 use brisk_sense::{Group, OpenedFiles, ProcessMemory};
@@ -135,7 +136,7 @@ impl Daemon {
         let of: BTreeMap<u32, &str> = groups
             .iter()
             .flat_map(|group| processes(sense, &group.dir).into_iter().map(|pid| (pid, group.name.as_str())))
-            .collect();
+            .gather_map();
         match watch.take(|pid| of.contains_key(&pid)) {
             Ok(opened) => {
                 for group in &groups {
@@ -230,7 +231,7 @@ impl Daemon {
         let pids = processes(sense, &group.dir);
         let stats: Vec<_> = pids.iter().filter_map(|&pid| sense.process_stat(pid).ok().flatten()).collect();
         let read = |pid: u32| Some((pid, sense.process_io(pid).ok().flatten()?.read_bytes));
-        let read_bytes: BTreeMap<u32, u64> = pids.into_iter().filter_map(read).collect();
+        let read_bytes: BTreeMap<u32, u64> = pids.into_iter().filter_map(read).gather_map();
         let own = (!read_bytes.is_empty()).then(|| read(std::process::id())).flatten();
         StorageUse {
             major_faults: stats.iter().map(|stat| (stat.pid, stat.major_faults)).collect(),

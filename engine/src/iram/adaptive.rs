@@ -24,6 +24,7 @@ use brisk_core::action::Once;
 use brisk_core::app::Role;
 use brisk_core::decision::{Decision, Needs, Objective, Observed, Request};
 use brisk_core::event::EventKind;
+use brisk_core::order::{Gather as _, Order as _};
 use brisk_core::reason::Reason;
 use brisk_core::snapshot::{Interval, MemoryLevels};
 
@@ -194,7 +195,7 @@ pub(crate) fn needs(state: &State, all: &[Candidate<'_>]) -> Vec<u64> {
     if launches(state, all).all(|(_, launch)| launch.known_bytes.is_some()) {
         return Vec::new();
     }
-    let mut needs: BTreeMap<&str, u64> = state.learned.heap.predicted_peaks(LAUNCH_NS).collect();
+    let mut needs: BTreeMap<&str, u64> = state.learned.heap.predicted_peaks(LAUNCH_NS).gather_map();
     for one in all.iter().filter(|one| one.app.activity.role == Role::App) {
         if let Some(memory_bytes) = one.memory_bytes {
             let need = needs.entry(&one.app.id).or_default();
@@ -270,7 +271,7 @@ struct Round<'a> {
     danger: Danger,
     next: &'a mut State,
     requests: &'a mut Vec<Request>,
-    /// What steps give, as far as it makes memory available.
+    /// Memory that the steps make available.
     planned_bytes: u64,
 }
 
@@ -323,7 +324,7 @@ impl Round<'_> {
         let mut due: Vec<&Candidate<'_>> = all.iter().filter(is_due).collect();
         if step == Step::End {
             // Stable: without preferences the order stays.
-            due.sort_by_key(|one| one.end_place());
+            due.order_by_key(|one| one.end_place());
         }
         due
     }

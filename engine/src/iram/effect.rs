@@ -99,7 +99,7 @@ impl Effect {
         self.watched = None;
     }
 
-    /// Judges what was taken, once that shows. Gives a reason when a back-off begins.
+    /// Judges what was taken, once that shows. Returns a reason when a back-off begins.
     pub fn judge(&mut self, retry_after_s: u64, sight: &Sight) -> Option<Reason> {
         let Some(watched) = self.watched else {
             if let Some(now_per_s) = sight.refaults_per_s.filter(|_| !sight.launching) {

@@ -147,7 +147,7 @@ impl Heap {
         Self { miss_share: if (0.0..=1.0).contains(&miss_share) { miss_share } else { MISS_SHARE }, ..self }
     }
 
-    /// The need of an app now; gives the threshold until its next sample. An app whose launch was not seen has a
+    /// The need of an app now; returns the threshold until its next sample. An app whose launch was not seen has a
     /// threshold, but no run that could be learned.
     pub fn sample(&mut self, app: &str, at_ns: u64, need_bytes: u64) -> Threshold {
         if self.apps.get(app).is_none_or(|of| of.run.is_none()) {

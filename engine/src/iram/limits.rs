@@ -21,6 +21,7 @@ use std::collections::BTreeSet;
 use brisk_core::app::Role;
 use brisk_core::decision::{Objective, Request};
 use brisk_core::knob::{GroupSetting, Knob};
+use brisk_core::order::Order as _;
 use brisk_core::reason::Reason;
 
 use crate::iram::candidates::Candidate;
@@ -35,7 +36,7 @@ const GROWTH: u64 = 8;
 /// The kernel counts in pages.
 const PAGE_BYTES: u64 = 4096;
 
-/// Levels for all groups; `threshold` gives the predicted need of the app in a group.
+/// Levels for all groups; `threshold` returns the predicted need of the app in a group.
 pub(crate) fn requests(
     all: &[Candidate<'_>],
     total_bytes: u64,
@@ -65,7 +66,7 @@ pub(crate) fn requests(
         set(one, GroupSetting::MemorySoftLimit, limit_bytes, Reason::rule(rule));
     }
     let mut protected: Vec<&Candidate<'_>> = apps().filter(|one| is_to_keep(one)).collect();
-    protected.sort_by_key(|one| (one.rated.level, one.rank));
+    protected.order_by_key(|one| (one.rated.level, one.rank));
     for one in protected {
         let bytes = one.memory_bytes.map_or(0, rounded);
         let Some(rest_bytes) = low_bytes.checked_sub(bytes).filter(|_| bytes > 0) else { continue };

@@ -27,6 +27,7 @@ mod returns;
 mod saved;
 mod start;
 
+use brisk_core::order::Order as _;
 use serde::{Deserialize, Serialize};
 
 use crate::iram::config::Mode;
@@ -191,10 +192,6 @@ impl Predictor {
         found.is_some()
     }
 
-    pub fn forget_all(&mut self) {
-        *self = Self::new(self.mode, self.repeats);
-    }
-
     /// The app that is never the next one.
     fn excluded(&self) -> Option<u16> {
         self.history.front().filter(|_| self.repeats == Repeats::Collapsed)
@@ -223,7 +220,7 @@ impl Predictor {
         let each = known * away / far.len().max(1) as f32;
         ranked.extend(far.into_iter().map(|id| (id, each)));
         // Stable: recency decides between equals.
-        ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+        ranked.order_by(|a, b| b.1.total_cmp(&a.1));
         ranked
     }
 

@@ -28,7 +28,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Counts what has come since the last call, at `per_day_bytes`; 0 is no limit. Gives what may be written now.
+    /// Counts what has come since the last call, at `per_day_bytes`; 0 is no limit. Returns what may be written now.
     pub fn refill(&mut self, per_day_bytes: u64, now_unix_ms: u64) -> u64 {
         if per_day_bytes == 0 {
             return u64::MAX;

@@ -13,6 +13,7 @@
 
 use crate::kit::{Apps, Version};
 use brisk_core::launch::{FileVersion, LaunchFiles, PrefetchFile, UsedFile, is_private};
+use brisk_core::order::Order as _;
 use brisk_core::pages::{MappedFile, PageRange};
 use serde::{Deserialize, Serialize};
 
@@ -183,7 +184,7 @@ impl AppLaunches {
                 self.note(file, &[], false, None);
             }
         }
-        self.files.sort_by(|a, b| a.file.path.cmp(&b.file.path));
+        self.files.order_by(|a, b| a.file.path.cmp(&b.file.path));
         self.learned = self.learned.saturating_add(1);
         if how.exact {
             self.exact_tries = if how.cold == Some(false) { self.exact_tries.saturating_add(1) } else { EXACT_TRIES };

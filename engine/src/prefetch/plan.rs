@@ -23,6 +23,7 @@
 
 use brisk_core::device::Speeds;
 use brisk_core::launch::{Piece, PrefetchFile};
+use brisk_core::order::Order as _;
 use brisk_core::pages::PageRange;
 
 use crate::prefetch::config::{Config, Mode};
@@ -68,7 +69,7 @@ pub fn plan(config: &Config, learned: &Learned, app: &AppLaunches, page_bytes: u
             let budget_bytes = (available_bytes as f64 * config.memory_max_percent / 100.0) as u64;
             let likely = likely(config, learned, app, budget_bytes / page_bytes);
             let mut runs = runs(app, gap_pages(config, page_bytes), |file, _| likely[file].clone());
-            runs.sort_by_key(|run| {
+            runs.order_by_key(|run| {
                 let device = app.files[run.file].file.device;
                 (run.physical_page.is_none(), device, run.physical_page, run.file, run.first_page)
             });
@@ -97,7 +98,7 @@ fn likely(config: &Config, learned: &Learned, app: &AppLaunches, budget_pages: u
             file.spans.spans().iter().filter(|span| span.chance(file.launches) >= least.max(f64::MIN_POSITIVE));
         found.extend(likely.map(|span| ((span.chance(file.launches) * 100.0) as u8, sharers, at, *span)));
     }
-    found.sort_by_key(|(chance, sharers, at, span)| (std::cmp::Reverse(*chance), *sharers, *at, span.first_page));
+    found.order_by_key(|(chance, sharers, at, span)| (std::cmp::Reverse(*chance), *sharers, *at, span.first_page));
     let mut of_file = vec![Vec::new(); app.files.len()];
     let mut rest = budget_pages;
     for (_, _, at, span) in found {
@@ -107,7 +108,7 @@ fn likely(config: &Config, learned: &Learned, app: &AppLaunches, budget_pages: u
             of_file[at].push(Span { pages, ..span });
         }
     }
-    of_file.iter_mut().for_each(|spans| spans.sort_by_key(|span| span.first_page));
+    of_file.iter_mut().for_each(|spans| spans.order_by_key(|span| span.first_page));
     of_file
 }
 
@@ -173,7 +174,7 @@ fn assembled(app: &AppLaunches, runs: Vec<Run>, page_bytes: u64, window_bytes: u
     if !window.is_empty() {
         plan.windows.push(window);
     }
-    plan.pages.iter_mut().for_each(|pages| pages.sort());
+    plan.pages.iter_mut().for_each(|pages| pages.order());
     plan
 }
 

@@ -89,7 +89,7 @@ pub(crate) fn decide(config: &Config, state: State, observed: &Observed<'_>) -> 
     Decision { state: next, requests, notes, next_look_ns, needs: Needs::default() }
 }
 
-/// Follows the launches; gives the groups of those that begin now.
+/// Follows the launches; returns the groups of those that begin now.
 fn follow_launches<'a>(
     config: &Config,
     next: &mut State,
@@ -113,7 +113,7 @@ fn follow_launches<'a>(
     begun
 }
 
-/// Whether each device needs its `waiting` settings; gives the reasons.
+/// Whether each device needs its `waiting` settings; returns the reasons.
 fn step_devices(
     config: &Config,
     next: &mut State,

@@ -156,8 +156,8 @@ impl DeviceState {
         self.trial = Some(trial);
     }
 
-    /// Compares the setting on trial with the one before, once there is enough to compare. Gives whether it was rolled
-    /// back.
+    /// Compares the setting on trial with the one before, once there is enough to compare. Returns whether it was
+    /// rolled back.
     fn judge(&mut self, sample: &Sample<'_>, pattern: &Pattern, notes: &mut Vec<Reason>) -> bool {
         if self.window.seconds < TRIAL_S || self.window.requests() < TRIAL_REQUESTS {
             return false;

@@ -13,6 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use brisk_core::knob::{Knob, QueueSetting};
+use brisk_core::order::Order as _;
 use serde::{Deserialize, Serialize};
 
 use crate::owner::Owner;
@@ -253,7 +254,7 @@ impl Journal {
     /// Devices of which something is journaled.
     pub(crate) fn devices(&self) -> Vec<PathBuf> {
         let mut devices: Vec<PathBuf> = self.record.entries.iter().map(|e| e.device.clone()).collect();
-        devices.sort();
+        devices.order();
         devices.dedup();
         devices
     }

@@ -34,6 +34,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use brisk_core::action::Once;
+use brisk_core::order::Gather as _;
 use brisk_core::outcome::Outcome;
 
 pub(crate) use end_app::Ending;
@@ -114,13 +115,7 @@ pub(crate) fn perform(means: Means<'_>, once: &Once, sensed: &Sensed<'_>, now_ns
             let had_any = worker.is_some_and(|worker| worker.end_prefetch(group));
             Ok(if had_any { Outcome::Done } else { Outcome::Unchanged })
         }
-        Once::DropPageCache { .. }
-        | Once::Reclaim { .. }
-        | Once::PageOut { .. }
-        | Once::PageIn { .. }
-        | Once::MapIn { .. }
-        | Once::Prefetch { .. }
-        | Once::ReadAhead { .. } => move_memory(&group, journal, once, Cancel::NEVER),
+        once => move_memory(&group, journal, once, Cancel::NEVER),
     };
     if let Some(keeper) = keeper {
         // Whatever the outcome, it holds what the journal says is frozen.
@@ -132,18 +127,9 @@ pub(crate) fn perform(means: Means<'_>, once: &Once, sensed: &Sensed<'_>, now_ns
     Ok(if outcome.is_a_change() && !is_told { Outcome::Done } else { outcome })
 }
 
-/// Whether the kernel moves memory for it before it returns.
+/// Whether the kernel moves memory for it before it returns. All do but those that [`move_memory`] has none of.
 pub(crate) fn takes_time(once: &Once) -> bool {
-    matches!(
-        once,
-        Once::DropPageCache { .. }
-            | Once::Reclaim { .. }
-            | Once::PageOut { .. }
-            | Once::PageIn { .. }
-            | Once::MapIn { .. }
-            | Once::ReadAhead { .. }
-            | Once::Prefetch { .. }
-    )
+    !once.ends() && !matches!(once, Once::Freeze { .. } | Once::Thaw { .. } | Once::EndPrefetch { .. })
 }
 
 /// Whether it is for an app that returns: page-outs end then. `MapIn` is not, which lays memory out anew while nothing
@@ -184,7 +170,11 @@ fn move_memory(group: &Group<'_>, journal: &mut Journal, once: &Once, cancel: Ca
             let requested = prefetch::Requested { files, pieces, streams: *streams, priority };
             prefetch::prefetch(group, requested, || cancel.is_launch_over())
         }
-        _ => Ok(Outcome::Unchanged),
+        Once::Freeze { .. }
+        | Once::Thaw { .. }
+        | Once::EndApp { .. }
+        | Once::EndProcess { .. }
+        | Once::EndPrefetch { .. } => Ok(Outcome::Unchanged),
     }
 }
 
@@ -196,7 +186,7 @@ pub(crate) fn frozen(journal: &mut Journal) -> Vec<PathBuf> {
 /// Names of groups that brisk has frozen.
 pub(crate) fn frozen_groups(journal: &mut Journal) -> BTreeSet<String> {
     let files = journal.files().iter().filter(|entry| freezer::is_freeze(entry));
-    files.map(|entry| entry.subject().to_owned()).collect()
+    files.map(|entry| entry.subject().to_owned()).gather_set()
 }
 
 /// Thaws all groups that brisk has frozen; their names, and what could not be thawed.

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use brisk_core::knob::QueueSetting;
+use brisk_core::order::Order as _;
 use brisk_formats::{parse_schedulers, sysfs_name};
 
 use crate::{Error, Journal};
@@ -127,7 +128,7 @@ impl BlockQueue {
             .flatten()
             .filter_map(|file| Some(QueueSetting::tunable(&scheduler, file.file_name().to_str()?)))
             .collect();
-        names.sort();
+        names.order();
         names
     }
 
@@ -147,7 +148,7 @@ impl BlockQueue {
             QueueSetting::MaxSectorsKb | QueueSetting::WriteCache => disturbed.push(QueueSetting::ReadAheadKb),
             QueueSetting::ReadAheadKb | QueueSetting::WbtLatUsec => {}
         }
-        disturbed.sort();
+        disturbed.order();
         disturbed.dedup();
         disturbed
     }

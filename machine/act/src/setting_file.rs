@@ -18,7 +18,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use brisk_core::knob::{Knob, VmSetting};
+use brisk_core::knob::{GroupSetting, Knob, VmSetting};
 use brisk_core::outcome::Outcome;
 use brisk_formats::common_value;
 use rustix::fs::{AtFlags, Mode, OFlags, open, openat, statat};
@@ -139,7 +139,7 @@ impl<'a> SettingFile<'a> {
     /// `None` when the group is gone.
     pub(crate) fn identity(&self) -> Option<Identity> {
         let stat = statat(&self.dir, self.name, AtFlags::empty()).ok()?;
-        Some(if is_of_the_kernel(self.name) { Identity::Kernel } else { Identity::Inode(stat.st_ino) })
+        Some(if vm_setting(self.name).is_some() { Identity::Kernel } else { Identity::Inode(stat.st_ino) })
     }
 
     fn text(&self, name: &str) -> io::Result<String> {
@@ -181,30 +181,18 @@ impl<'a> SettingFile<'a> {
     }
 }
 
-/// Whether it is a setting of virtual memory.
-fn is_of_the_kernel(name: &str) -> bool {
-    VmSetting::ALL.into_iter().any(|setting| Knob::Vm { setting }.file() == Some(name))
+/// The setting of virtual memory whose file has this name.
+fn vm_setting(name: &str) -> Option<VmSetting> {
+    VmSetting::ALL.into_iter().find(|setting| Knob::Vm { setting: *setting }.file() == Some(name))
 }
 
 /// What the kernel accepts in such a file.
 fn hint(name: &str) -> &'static str {
-    match name {
+    let of_group = || GroupSetting::ALL.into_iter().find(|setting| setting.name() == name).map(GroupSetting::takes);
+    vm_setting(name).map(VmSetting::takes).or_else(of_group).unwrap_or(match name {
         "memory.limit_in_bytes" => "memory in use cannot be reclaimed at once",
-        "io.prio.class" => "no-change, promote-to-rt, restrict-to-be or idle",
-        "io.weight" => "a weight from 1 to 10000",
-        "io.bfq.weight" => "a weight from 1 to 1000",
-        "page-cluster" => "a number from 0 to 31",
-        "swappiness" => "a number from 0 to 200, or to 100 before Linux 5.8",
-        "watermark_scale_factor" => "a number from 1 to 3000, or to 1000 before Linux 5.18",
-        "min_free_kbytes" | "vfs_cache_pressure" => "a number from 0 to 2147483647",
-        "min_ttl_ms" => "a number of milliseconds",
-        "dirty_background_ratio" => {
-            "a percentage; 0 stands where dirty_background_bytes is set, which is to be 0 for this"
-        }
-        "dirty_writeback_centisecs" => "a number of hundredths of a second",
-        "memory.swap.launch" => "0 or 1",
         _ => "it takes root, and in a container it is often read-only",
-    }
+    })
 }
 
 /// Whether the kernel means the same by both.

@@ -16,6 +16,7 @@ use std::ffi::OsStr;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt as _;
 
+use brisk_core::order::Order as _;
 use brisk_core::pages::{
     AppPages, Identity, MappedFile, Mapping, MappingPages, PageRange, Process, ProcessPages, SwappedRange,
 };
@@ -41,7 +42,7 @@ impl Sense {
         for &pid in pids {
             processes.extend(self.pages_of(pid)?);
         }
-        processes.sort_by(|a: &ProcessPages, b| {
+        processes.order_by(|a: &ProcessPages, b| {
             let key = |one: &ProcessPages| (one.process.began_ticks, one.process.pid);
             key(a).cmp(&key(b))
         });

@@ -1,5 +1,6 @@
 //! A machine whose /proc and /sys lie under one root directory.
 
+use brisk_core::order::Order as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -107,7 +108,7 @@ impl Sense {
             let entry = entry.map_err(|source| Error::reading(path.clone(), source))?;
             names.push(entry.file_name().to_string_lossy().into_owned());
         }
-        names.sort_by(|a, b| natural(a).cmp(&natural(b)));
+        names.order_by(|a, b| natural(a).cmp(&natural(b)));
         Ok(names)
     }
 }

@@ -32,6 +32,7 @@ mod attempt;
 mod capability;
 mod executable;
 mod requirement;
+mod transcript;
 mod wait;
 
 use std::fmt;
@@ -42,6 +43,7 @@ use std::path::Path;
 pub use capability::Capability;
 pub use executable::executable;
 use requirement::Requirement;
+pub use transcript::transcript;
 pub use wait::{KilledLate, LIMIT, end_of, killed_late, line_with, next_line, until};
 
 /// Names a file to which each skip is appended.

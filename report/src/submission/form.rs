@@ -57,7 +57,7 @@ pub trait Figure {
     /// What leaves of it, with four digits and at most `most`; the value that is wrong otherwise.
     ///
     /// # Errors
-    /// A value that no measurement gives.
+    /// A value that no measurement has.
     fn taken(self, most: f64) -> Result<Option<Taken>, f64>;
 
     /// Its JSON Schema.
@@ -289,7 +289,7 @@ impl<T: 'static> Form<T> {
     /// What of `from` leaves.
     ///
     /// # Errors
-    /// A field and its value that no measurement gives.
+    /// A field and its value that no measurement has.
     pub(crate) fn taken(&self, from: &T) -> Result<Taken, String> {
         let mut taken = Vec::new();
         for field in &self.fields {

@@ -65,7 +65,7 @@ pub(crate) struct Expected {
 }
 
 impl Run {
-    /// Adds a sample of a run whose launch was seen, or not; gives the threshold for the next.
+    /// Adds a sample of a run whose launch was seen, or not; returns the threshold for the next.
     pub(crate) fn sample(
         &mut self,
         learned: &mut Learned,

@@ -86,7 +86,7 @@ pub fn fit(rows: &[Vec<f64>], targets: &[f64]) -> Result<Fit, Error> {
     }
 }
 
-/// Divides a column by its length; gives that length, 0 for a column of zeros.
+/// Divides a column by its length; returns that length, 0 for a column of zeros.
 fn scale(column: &mut [f64]) -> f64 {
     let largest = column.iter().fold(0.0f64, |most, value| most.max(value.abs()));
     if largest == 0.0 {

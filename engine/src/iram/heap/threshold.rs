@@ -96,8 +96,8 @@ pub(crate) enum Basis {
 }
 
 impl Run {
-    /// Adds a sample; gives the threshold for the next second. The value of a second is the last sample in it; a second
-    /// without one has that of the second before.
+    /// Adds a sample; returns the threshold for the next second. The value of a second is the last sample in it; a
+    /// second without one has that of the second before.
     pub(crate) fn sample(&mut self, learned: &Learned, since_launch_ns: u64, need_bytes: u64) -> (u64, Basis) {
         let (second, need) = (since_launch_ns / SAMPLE_NS, need_bytes as f64);
         let held = if self.seconds == 0 { need } else { self.last[2] };

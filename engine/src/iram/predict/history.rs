@@ -160,7 +160,8 @@ impl History {
         Here { at_s, minute, pause_s, begins, context }
     }
 
-    /// Adds a launch; gives the index of its app. `far` is the rank by recency from which on an app was used long ago.
+    /// Adds a launch; returns the index of its app. `far` is the rank by recency from which on an app was used long
+    /// ago.
     pub(super) fn add(&mut self, name: &str, here: Here, far: usize) -> u16 {
         let rank = self.recent.iter().position(|&id| self.apps[usize::from(id)].name == name);
         decay(&mut self.rare, [kept_share(HALF_LIVES_LAUNCHES[2]); 3]);

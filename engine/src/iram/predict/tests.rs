@@ -162,9 +162,6 @@ fn a_forgotten_app_leaves_no_trace() {
         left.sort_unstable();
         assert_eq!(left, ['a', 'c', 'd', 'r']);
         assert!(!serde_json::to_string(&predictor).expect("JSON").contains("\"b\""));
-        predictor.observe(&Use { app: "b", at: now });
-        predictor.forget_all();
-        assert_eq!(predictor, Predictor::new(mode, Repeats::Kept));
     }
 }
 

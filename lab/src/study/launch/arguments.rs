@@ -62,8 +62,8 @@ pub(crate) struct Args {
     /// Also drop all caches of the machine before cold launches: directories, inodes and all other files
     #[arg(long)]
     pub(crate) drop_caches: bool,
-    /// Time for which the app runs on after each launch, as one that is used: brisk's daemon learns a launch when the app
-    /// has not waited for storage for a second
+    /// Time for which the app runs on after each launch, as one that is used: brisk's daemon learns a launch when the
+    /// app has not waited for storage for a second
     #[arg(long, value_name = "TIME", value_parser = duration::between(Duration::from_millis(1), MINUTE))]
     pub(crate) stay: Option<Duration>,
     /// How the app is watched.

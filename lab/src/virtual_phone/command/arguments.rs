@@ -19,7 +19,7 @@ Examples:
   brisk phone launch                                # four apps, without brisk and with its defaults
   brisk phone launch evince --arch arm64 --preset nexus4-emmc --brisk off,prefetch+smartio+smartstorage
   brisk phone launch --seeds 5 --json launches.json # five starts of each, side by side
-  brisk phone launch --writers --warm-up 30         # while apps are installed, after brisk's trials have found something
+  brisk phone launch --writers --warm-up 30         # while apps are installed, after trials have found something
   brisk phone returns --memory 256M --swap zram --brisk off,iram+mars
   brisk phone run --memory 400M --swap zram -- brisk doctor
   brisk phone run --brisk off -- brisk-lab launch --as-phone --cold --virtual evince --json
@@ -137,8 +137,8 @@ pub(crate) struct Compared {
     /// Machines at the same time; their number does not change the figures [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(crate) jobs: Option<u16>,
-    /// Have a service write in the background all the time, as while apps are installed and accounts are synced: so much
-    /// a second [default: 6MB]
+    /// Have a service write in the background all the time, as while apps are installed and accounts are synced: so
+    /// much a second [default: 6MB]
     #[arg(long, value_name = "SIZE", num_args = 0..=1, default_missing_value = "6MB", value_parser = size)]
     pub(crate) writers: Option<u64>,
     /// Where the results go.

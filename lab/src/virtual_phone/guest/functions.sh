@@ -52,11 +52,13 @@ writers_up() {
     mkfifo /run/phone/writers
     # Its input stays open: at the end of that it would end.
     exec 9<>/run/phone/writers
-    systemd-run --quiet --unit=apt-writers.service /bin/sh -c 'exec brisk-lab lab phone write / <"$1"' sh /run/phone/writers ||
+    systemd-run --quiet --unit=apt-writers.service \
+        /bin/sh -c 'exec brisk-lab lab phone write / <"$1"' sh /run/phone/writers ||
         fail 'no writers'
     printf '%s\n' "$1" >&9
     sleep 5
-    systemctl is-active --quiet apt-writers.service || fail "no writers: $(journalctl --unit=apt-writers --output=cat | tail -n 1)"
+    systemctl is-active --quiet apt-writers.service ||
+        fail "no writers: $(journalctl --unit=apt-writers --output=cat | tail -n 1)"
 }
 
 # inside NAME COMMAND...: runs a command and sends what it prints.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use brisk_core::knob::Knob;
+use brisk_core::order::Order as _;
 use brisk_core::outcome::{Outcome, Outcomes};
 
 use super::{Actuator, refused};
@@ -97,7 +98,7 @@ impl Actuator {
     fn give_priorities(&mut self, mut plans: Vec<Plan>) -> Vec<(String, Outcome)> {
         let Some(journal) = self.journal.as_mut().filter(|_| !plans.is_empty()) else { return Vec::new() };
         // The foreground first.
-        plans.sort_by_key(|plan| plan.priority);
+        plans.order_by_key(|plan| plan.priority);
         let before = journal.priorities().clone();
         plans.iter().for_each(|plan| put(journal.priorities(), &plan.entry));
         if let Err(error) = journal.save() {

@@ -16,6 +16,7 @@
 //!
 //! Properties: `no_damage_to_a_journal_restores_a_wrong_value`; a file is replaced in one step.
 
+use brisk_core::order::Order as _;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -123,7 +124,7 @@ pub(crate) fn damaged(dir: &Path) -> impl Iterator<Item = PathBuf> {
 fn files(dir: &Path, extension: &str) -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut files: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|ext| ext == extension)).collect();
-    files.sort();
+    files.order();
     files.into_iter()
 }
 

@@ -49,15 +49,6 @@ impl Error {
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == ErrorKind::NotFound)
     }
-
-    /// As an error of the system, for crates that report those.
-    #[must_use]
-    pub fn into_io(self) -> io::Error {
-        match self {
-            Self::Io { source, .. } => source,
-            other => io::Error::new(ErrorKind::InvalidInput, other.to_string()),
-        }
-    }
 }
 
 fn remedy(kind: &str) -> &'static str {

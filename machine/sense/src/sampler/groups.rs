@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use brisk_core::order::Order as _;
 use brisk_core::snapshot::AppTotals;
 use brisk_formats::Resource;
 use brisk_formats::group_name::{is_app, last_name};
@@ -164,7 +165,7 @@ impl Sampler {
                 }
                 !found
             });
-            dirs.sort();
+            dirs.order();
         }
         let names: Vec<String> = dirs.iter().map(|dir| last_name(dir)).collect();
         let groups = dirs.into_iter().enumerate().map(|(index, dir)| {

@@ -7,6 +7,7 @@
 //! Properties: a group is reported once when it comes to life and once when it goes; what came before its directory was
 //! watched is found by listing it; when the kernel dropped events, all groups are listed again.
 
+use brisk_core::order::Gather as _;
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
@@ -222,7 +223,7 @@ fn named(root: &Path, dirs: &[&PathBuf]) -> BTreeMap<PathBuf, Group> {
         let twice = count.get(&name).is_some_and(|&count| count > 1);
         if twice { dir.strip_prefix(root).unwrap_or(dir).to_string_lossy().into_owned() } else { name }
     };
-    dirs.iter().map(|dir| ((*dir).clone(), Group { dir: (*dir).clone(), name: name(dir) })).collect()
+    dirs.iter().map(|dir| ((*dir).clone(), Group { dir: (*dir).clone(), name: name(dir) })).gather_map()
 }
 
 #[cfg(test)]

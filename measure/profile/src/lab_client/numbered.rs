@@ -5,6 +5,7 @@
 //! however the owner ends. A process that gets the lock therefore knows that the owner is dead, and that no other
 //! process is cleaning up.
 
+use brisk_core::order::Order as _;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
@@ -76,7 +77,7 @@ impl NumberedDir {
             entries => entries?,
         };
         let mut dirs: Vec<Self> = entries.flatten().filter_map(|entry| Self::at(kind, &entry.path())).collect();
-        dirs.sort_by_key(|dir| dir.id);
+        dirs.order_by_key(|dir| dir.id);
         Ok(dirs)
     }
 

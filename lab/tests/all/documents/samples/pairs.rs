@@ -17,7 +17,7 @@ pub fn slower(document: &Document, factor: f64) -> Document {
     let mut value = serde_json::to_value(document).expect("JSON");
     slow("", &mut value, factor);
     let kind = document.kind();
-    ALL_KINDS.read(kind, value).expect("still a document").expect("a known kind")
+    ALL_KINDS.read(kind, &value.to_string()).expect("still a document").expect("a known kind")
 }
 
 fn slow(key: &str, value: &mut Value, factor: f64) {

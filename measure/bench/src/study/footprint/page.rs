@@ -1,6 +1,7 @@
 //! Its page.
 
 use crate::results::{FootprintPoint, FootprintReport};
+use brisk_core::order::Order as _;
 use brisk_core::units::format_bytes;
 
 use brisk_report::declare::*;
@@ -59,7 +60,7 @@ pub(super) fn section(report: &FootprintReport) -> Section {
 
 fn by_range(report: &FootprintReport) -> Vec<&FootprintPoint> {
     let mut points: Vec<&FootprintPoint> = report.points.iter().collect();
-    points.sort_by_key(|p| p.range_bytes);
+    points.order_by_key(|p| p.range_bytes);
     points
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use brisk_act::Actuator;
+use brisk_core::order::Order as _;
 use brisk_core::outcome::Outcome as Became;
 use brisk_core::random::{Random, mix};
 use brisk_core::stats::median;
@@ -225,7 +226,7 @@ impl<'a> Search<'a> {
     fn opening(&mut self, mut all: Vec<Candidate>, count: usize) -> Vec<Candidate> {
         if all.len() > count {
             self.random.shuffle(&mut all);
-            all.sort_by_key(|candidate| self.space.changes(candidate) > 0);
+            all.order_by_key(|candidate| self.space.changes(candidate) > 0);
             all.truncate(count);
         }
         all
@@ -392,7 +393,7 @@ impl<'a> Search<'a> {
         }
         let mut refused: Vec<(String, String)> =
             self.refused.iter().map(|(candidate, why)| (self.space.label(candidate), why.clone())).collect();
-        refused.sort();
+        refused.order();
         Ok(Found {
             trial: self.trial,
             found: self.space.label(&Space::baseline()),
