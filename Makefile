@@ -21,14 +21,15 @@ TRIPLE = $(shell rustc -vV | sed -n 's/^host: //p')
 SMALL := $(TARGET)/small
 CARGO := cargo
 endif
-# Of packages: small, or release, which builds in a fraction of the time, for packages that are tried and not distributed.
+# Of packages: small, or release, which builds in a fraction of the time, for packages that are not distributed.
 PROFILE ?= small
 # Release binaries of this machine are those of make build.
 NAMED := $(if $(filter-out release,$(PROFILE))$(EMULATOR),--target $(TRIPLE))
 BUILT := $(TARGET)/$(if $(NAMED),$(TRIPLE)/)$(PROFILE)
 # Repeated code once, no tables for unwinding, and short relocations (glibc of at least 2.36).
-SMALL_FLAGS := -C llvm-args=-enable-machine-outliner -C force-unwind-tables=no -C link-arg=-Wl,-T,$(CURDIR)/packaging/small.ld \
-	-C link-arg=-Wl,--no-eh-frame-hdr -C link-arg=-Wl,-z,pack-relative-relocs
+SMALL_FLAGS := -C llvm-args=-enable-machine-outliner -C force-unwind-tables=no \
+	-C link-arg=-Wl,-T,$(CURDIR)/packaging/small.ld -C link-arg=-Wl,--no-eh-frame-hdr \
+	-C link-arg=-Wl,-z,pack-relative-relocs
 
 .PHONY: help setup first build small run check test audit bench fleet fleet-test kernel-test kernel-bench dist deb clean
 
@@ -47,10 +48,11 @@ build: setup ## build the release binaries, quickly
 	ln -sf brisk $(BRISK)d
 	@echo "built $(BRISK), which is $(BRISK)d too, and $(BRISK)-lab"
 
-small: ## build the binaries of packages, which are small and take longer to build (PROGRAMS=brisk: one of them; ARCH=arm64; PROFILE=release)
+small: ## build the small binaries of packages, which takes longer (PROGRAMS=brisk, ARCH=arm64, PROFILE=release)
 	@scripts/setup $(SETUP)
 	@# A target that is named: the flags are not for what runs during the build.
-	$(if $(filter small,$(PROFILE)),RUSTFLAGS='$(SMALL_FLAGS)') $(CARGO) build --profile $(PROFILE) $(NAMED) --locked $(PROGRAMS:%=--bin %)
+	$(if $(filter small,$(PROFILE)),RUSTFLAGS='$(SMALL_FLAGS)') \
+		$(CARGO) build --profile $(PROFILE) $(NAMED) --locked $(PROGRAMS:%=--bin %)
 	mkdir -p $(SMALL)
 	cp $(PROGRAMS:%=$(BUILT)/%) $(SMALL)/
 
@@ -77,7 +79,7 @@ fleet-test: ## all tests of the fleet: 500 kills, 10,000 malformed submissions, 
 	@scripts/setup fleet
 	@scripts/fleet test full
 
-kernel-test: ## the kernel parts in a virtual machine: every scheduler, every test of kernel/tests (6.12, 6.1; DEBUG=1: with checks)
+kernel-test: ## the kernel parts in a virtual machine: tests of kernel/tests (6.12, 6.1; DEBUG=1: with checks)
 	@scripts/kernel-test $(if $(DEBUG),--kernel 6.12-debug)
 
 kernel-bench: ## I/O schedulers on emulated flash in a virtual machine, held against aims (minutes; a repeat is shorter)
@@ -94,7 +96,7 @@ dist: small ## small binaries, man pages and shell completions in target/dist (A
 		$(EMULATOR) $(DIST)/bin/brisk completions $$shell >$(DIST)/share/completions/brisk.$$shell || exit; \
 	done
 
-deb: small ## Debian packages in target/dist: command and daemon; who is in front; laboratory; the I/O scheduler for DKMS (ARCH=arm64)
+deb: small ## Debian packages in target/dist: command and daemon; session; laboratory; scheduler for DKMS (ARCH=arm64)
 	@scripts/setup deb
 	DEB_HOST_ARCH=$(ARCH) packaging/deb $(TARGET)
 	packaging/dkms-deb $(TARGET)

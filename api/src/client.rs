@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::init::Init;
+use crate::loss::Loss;
 use crate::message::{Call, INTERFACE, Reply};
 
 /// How long the daemon may take to answer.
@@ -27,13 +28,19 @@ pub struct Client {
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// It does not run.
-    #[error("briskd does not run (no socket at {}): start it as root with '{}'", .path.display(), Init::of_machine().start())]
+    #[error(
+        "briskd does not run (no socket at {}): start it as root with '{}'",
+        .path.display(), Init::of_machine().start()
+    )]
     NotRunning {
         /// The socket.
         path: PathBuf,
     },
     /// This user may not ask.
-    #[error("no permission to ask briskd at {}: be root, or in the group that /etc/brisk/brisk.toml names", .path.display())]
+    #[error(
+        "no permission to ask briskd at {}: be root, or in the group that /etc/brisk/brisk.toml names",
+        .path.display()
+    )]
     NotAllowed {
         /// The socket.
         path: PathBuf,
@@ -112,12 +119,30 @@ impl Client {
     ///
     /// # Errors
     /// As [`Self::call`]; also when the daemon ends.
-    pub fn monitor<T: DeserializeOwned>(&mut self, mut receive: impl FnMut(T) -> bool) -> Result<(), ClientError> {
-        self.send("Monitor", &[], Some(true))?;
+    pub fn monitor<T: DeserializeOwned>(&mut self, receive: impl FnMut(T) -> bool) -> Result<(), ClientError> {
+        self.subscribe("Monitor", "happening", receive)
+    }
+
+    /// Subscribes to the apps of this user that are lost for want of memory; `receive` gets each, until it returns
+    /// false, and `None` first, when the daemon listens.
+    ///
+    /// # Errors
+    /// As [`Self::call`]; also when the daemon ends.
+    pub fn watch_losses(&mut self, receive: impl FnMut(Option<Loss>) -> bool) -> Result<(), ClientError> {
+        self.subscribe("WatchLosses", "loss", receive)
+    }
+
+    fn subscribe<T: DeserializeOwned>(
+        &mut self,
+        method: &str,
+        name: &str,
+        mut receive: impl FnMut(T) -> bool,
+    ) -> Result<(), ClientError> {
+        self.send(method, &[], Some(true))?;
         self.stream.get_ref().set_read_timeout(None).map_err(|source| self.broken(source))?;
         loop {
             let mut answer = self.receive()?;
-            let value = answer.remove("happening").unwrap_or(Value::Null);
+            let value = answer.remove(name).unwrap_or(Value::Null);
             let happening = serde_json::from_value(value)
                 .map_err(|source| ClientError::NotUnderstood { path: self.path.clone(), source })?;
             if !receive(happening) {
@@ -150,7 +175,8 @@ impl Client {
         let what = match name.as_str() {
             "NoSuchApp" => {
                 format!(
-                    "{why} is no app that runs: name its control group or a process of it ('brisk status --json' lists apps)"
+                    "{why} is no app that runs: name its control group or a process of it ('brisk status --json' lists \
+                     apps)"
                 )
             }
             "NoSuchSetting" => format!("no setting named '{why}' is requested"),

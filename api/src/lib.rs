@@ -18,10 +18,12 @@
 mod client;
 pub mod dirs;
 pub mod init;
+mod loss;
 mod message;
 mod method;
 pub mod render;
 pub mod resting;
+mod rights;
 mod status;
 mod surveys;
 #[cfg(test)]
@@ -30,12 +32,14 @@ mod trial;
 
 pub use client::{Client, ClientError};
 pub use dirs::{SESSION_SOCKET, SOCKET, run_dir};
+pub use loss::{Loss, LossKind};
 pub use message::{CALL_BYTES_MAX, Call, DESCRIPTION, INTERFACE, Reply, SERVICE, SERVICE_DESCRIPTION, reply_with};
 pub use method::{Fault, Method, Target, understand};
 pub use resting::Resting;
+pub use rights::LackingRight;
 pub use status::{
     Cost, Counts, Device, Estimate, Happening, LeftAlone, MemoryProgram, PARTS, Prefetched, Record, Saved, Status,
     SwapWrites, Why,
 };
 pub use surveys::{AppLaunches, AppMemory, AppPages, Apps, Launches, MemorySurvey, Pages, PagesSurvey};
-pub use trial::{Effect, EngineTrial, Figure, Ladder, Phase, SubjectTrial, Sums, Trials};
+pub use trial::{Effect, EngineTrial, Figure, Ladder, Phase, StageOfTrial, SubjectTrial, Sums, Trials};

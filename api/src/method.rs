@@ -14,6 +14,8 @@ pub enum Method {
     Explain(Option<String>),
     /// To subscribe to events.
     Monitor,
+    /// To hear of the user's own apps that are ended, or could not be kept.
+    WatchLosses,
     /// To read the configuration again; with true, to try again the parts that rest.
     Reload(bool),
     /// To restore everything.
@@ -52,10 +54,14 @@ pub enum Target {
 }
 
 impl Method {
-    /// Whether it is what a session tells: who is in front, what is launched, whether its user is idle.
+    /// Whether sessions may call it: to tell who is in front, what is launched and whether their user is idle, and to
+    /// hear of apps of that user.
     #[must_use]
-    pub fn is_told_by_sessions(&self) -> bool {
-        matches!(self, Self::SetFront(_) | Self::LaunchBegins(_) | Self::LaunchEnds(_) | Self::SetIdle(_))
+    pub fn is_of_sessions(&self) -> bool {
+        matches!(
+            self,
+            Self::SetFront(_) | Self::LaunchBegins(_) | Self::LaunchEnds(_) | Self::SetIdle(_) | Self::WatchLosses
+        )
     }
 }
 
@@ -171,7 +177,8 @@ pub fn understand(call: &Call) -> Result<Method, Reply> {
         | (INTERFACE, "GetStatus" | "Explain" | "Monitor" | "Reload" | "Reset" | "GetApps" | "GetPages" | "Forget")
         | (
             INTERFACE,
-            "SetFront" | "LaunchBegins" | "LaunchEnds" | "SetIdle" | "GetLaunches" | "GetTrials" | "SetTrial",
+            "SetFront" | "LaunchBegins" | "LaunchEnds" | "SetIdle" | "GetLaunches" | "GetTrials" | "SetTrial"
+            | "WatchLosses",
         ) if unknown.is_some() => {
             return Err(of_service("InvalidParameter", "parameter", unknown.map_or("", String::as_str)));
         }
@@ -186,8 +193,11 @@ pub fn understand(call: &Call) -> Result<Method, Reply> {
         }
         (INTERFACE, "GetStatus") => Method::GetStatus,
         (INTERFACE, "Explain") => Method::Explain(text("knob")?),
-        (INTERFACE, "Monitor") if call.more != Some(true) => return Err(error(SERVICE, "ExpectedMore", &[])),
+        (INTERFACE, "Monitor" | "WatchLosses") if call.more != Some(true) => {
+            return Err(error(SERVICE, "ExpectedMore", &[]));
+        }
         (INTERFACE, "Monitor") => Method::Monitor,
+        (INTERFACE, "WatchLosses") => Method::WatchLosses,
         (INTERFACE, "Reload") => match given.get("retry") {
             None | Some(Value::Null) => Method::Reload(false),
             Some(Value::Bool(retry)) => Method::Reload(*retry),

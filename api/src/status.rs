@@ -8,6 +8,7 @@ pub use brisk_core::survey::{Prefetched, SwapWrites};
 use serde::{Deserialize, Serialize};
 
 use crate::resting::Resting;
+use crate::rights::LackingRight;
 use crate::trial::Trials;
 
 /// A managed device.
@@ -77,7 +78,8 @@ impl Why {
             }
             Self::Rotating => "a rotating disk, as it says itself; list it under [daemon] devices to manage it",
             Self::UnknownMedium => {
-                "on USB, where the kernel cannot tell flash from a rotating disk; list it under [daemon] devices to manage it"
+                "on USB, where the kernel cannot tell flash from a rotating disk; list it under [daemon] devices to \
+                 manage it"
             }
             Self::NoScheduler => "its queue has no I/O scheduler",
         }
@@ -229,6 +231,9 @@ pub struct Status {
     /// Parts that it does without, since it has died in them.
     #[serde(default)]
     pub resting: Vec<Resting>,
+    /// Rights that its service lacks, found by trying.
+    #[serde(default)]
+    pub lacking_rights: Vec<LackingRight>,
     /// What it did.
     pub counts: Counts,
     /// What it costs.

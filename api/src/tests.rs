@@ -114,8 +114,12 @@ fn the_description_names_what_is_sent() {
     of_actions.extend(
         ["size_bytes", "grace_ms", "pid", "start_ticks", "streams", "priority", "files", "pieces"].map(str::to_owned),
     );
-    let of_terminal =
-        Activity { branches: Some(vec![branch()]), preference: branch().preference, ..Activity::default() };
+    let of_terminal = Activity {
+        branches: Some(vec![branch()]),
+        preference: branch().preference,
+        protected: Some("x".to_owned()),
+        ..Activity::default()
+    };
     let app = classify(&AppFacts { offers: GroupSetting::ALL.into(), activity: of_terminal, ..AppFacts::default() });
     let note = Note { engine: "iram".to_owned(), reason: Reason::rule("test") };
     let knob = "queue/sda/scheduler".parse().expect("a knob");
@@ -131,7 +135,7 @@ fn the_description_names_what_is_sent() {
         lost: Some(0.5),
         frozen: false,
     };
-    let types: [(&str, BTreeSet<String>); 34] = [
+    let types: [(&str, BTreeSet<String>); 37] = [
         ("Status", keys(&Status::default())),
         // No setting is read ahead, or ended early.
         ("Setting", {
@@ -157,7 +161,9 @@ fn the_description_names_what_is_sent() {
         ("Record", keys(&Record::default())),
         ("MemoryProgram", keys(&MemoryProgram::default())),
         ("Resting", keys(&Resting::default())),
+        ("LackingRight", keys(&LackingRight::default())),
         ("Happening", keys(&Happening::default())),
+        ("Loss", keys(&Loss::default())),
         ("Apps", keys(&Apps::default())),
         ("AppMemory", keys(&survey)),
         ("SwapWrites", keys(&SwapWrites::default())),
@@ -169,6 +175,7 @@ fn the_description_names_what_is_sent() {
         ("Trials", keys(&Trials::default())),
         ("EngineTrial", keys(&EngineTrial::default())),
         ("SubjectTrial", keys(&SubjectTrial::default())),
+        ("StageOfTrial", keys(&StageOfTrial::default())),
         ("Effect", keys(&Effect::default())),
         ("Sums", keys(&Sums::default())),
         ("PagesOfApp", keys(&brisk_core::survey::PrivatePages::default())),

@@ -60,4 +60,15 @@ pub struct SubjectTrial {
     pub acted: Sums,
     /// Sums of those that were held out.
     pub held_out: Sums,
+    /// The stage before, where it had pairs, and this one.
+    pub stages: Vec<StageOfTrial>,
+}
+
+/// The pairs of a stage of a trial.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct StageOfTrial {
+    /// Outcome with the engine as a multiple of that without, of each pair in their order.
+    pub ratios: Vec<f64>,
+    /// Chance that its interval is ever wrong, on each side.
+    pub alpha: f64,
 }

@@ -1,5 +1,7 @@
 //! `brisk apps`: what the memory engine makes of each app, and which would be taken from first.
 
+mod protect;
+
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
@@ -8,6 +10,7 @@ use brisk_command::json::{Document, Json};
 use brisk_command::terminal::{caution, faint, good, heading};
 use brisk_core::app::EndOrder;
 use brisk_core::units::{format_bytes, three_digits};
+use clap::Subcommand;
 
 use crate::status::Socket;
 use crate::trial;
@@ -22,13 +25,17 @@ Examples:
   brisk apps
   brisk apps --all
   brisk apps --json
+  brisk apps protect org.gnome.Evince          # as root: nothing is taken from it any more
+  brisk apps protect org.gnome.Evince --undo
 
 Exit codes: 0 shown, 2 the daemon does not run, or does not answer.";
 
 /// Arguments of `brisk apps`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_help = AFTER_HELP, args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
+    #[command(subcommand)]
+    what: Option<What>,
     #[command(flatten)]
     socket: Socket,
     /// Show services and other groups of processes too
@@ -38,7 +45,16 @@ pub(crate) struct Args {
     json: Json,
 }
 
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Have nothing taken from an app when memory is short
+    Protect(protect::Args),
+}
+
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    if let Some(What::Protect(args)) = &args.what {
+        return protect::run(args);
+    }
     let mut client = args.socket.connect()?;
     let apps: Apps = client.call("GetApps", &[], "apps")?;
     let trials: Trials = client.call("GetTrials", &[], "trials")?;

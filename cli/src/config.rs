@@ -7,7 +7,7 @@ use brisk_api::dirs;
 use brisk_command::defaults;
 use brisk_command::json::{Document, Json};
 use brisk_core::causes::in_one_line;
-use brisk_daemon::config::{Config, DEFAULT_TEXT};
+use brisk_daemon::config::{Config, DEFAULT_TEXT, Loaded};
 use clap::Subcommand;
 use serde_json::json;
 
@@ -17,7 +17,7 @@ const AFTER_HELP: &str = "\
 Examples:
   brisk config check
   brisk config check new.toml
-  brisk config show                                  # everything, with the defaults for what the file leaves out
+  brisk config show                                  # everything, and which file a value is from
   brisk config default >/etc/brisk/brisk.toml        # the defaults, with comments
   brisk config reload                                # as root
   brisk config reload --retry                        # and try again what 'brisk status' lists as resting
@@ -42,7 +42,7 @@ enum Command {
         #[command(flatten)]
         json: Json,
     },
-    /// Print a whole configuration, with the defaults for what its file leaves out
+    /// Print a whole configuration, with the defaults for what its files leave out, and which file a value is from
     Show {
         /// The file [default: /etc/brisk/brisk.toml; where there is none, the defaults]
         file: Option<PathBuf>,
@@ -70,13 +70,17 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Command::Check { file, json } => return check(file.as_deref(), json),
         Command::Show { file, json } => {
             json.check(file.as_slice())?;
-            let (config, _) = match file {
-                Some(file) => Config::load(file, false)?,
-                None => Config::load(dirs::CONFIG.as_ref(), true)?,
+            let loaded = match file {
+                Some(file) => Loaded::read(file, false)?,
+                None => Loaded::read(dirs::CONFIG.as_ref(), true)?,
             };
-            show(json, &config, &config.to_text())?;
+            let facts = json!({ "config": loaded.config, "origins": loaded.origins() });
+            json.show_exactly(&Document::new("config", facts), &loaded.to_text())?;
         }
-        Command::Default(json) => show(json, &Config::default(), DEFAULT_TEXT)?,
+        Command::Default(json) => {
+            let facts = json!({ "config": Config::default() });
+            json.show_exactly(&Document::new("config", facts), DEFAULT_TEXT)?;
+        }
         Command::Reload { retry, socket, json } => {
             // Only where it is asked for, so that a daemon of another version understands the rest.
             let parameters = if *retry { vec![("retry", true.into())] } else { Vec::new() };
@@ -89,30 +93,36 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows a configuration: `text` is its TOML.
-fn show(json: &Json, config: &Config, text: &str) -> anyhow::Result<()> {
-    json.show_exactly(&Document::new("config", json!({ "config": config })), text)
-}
-
 fn check(named: Option<&Path>, json: &Json) -> anyhow::Result<ExitCode> {
     let file = named.unwrap_or(Path::new(dirs::CONFIG));
     json.check(&[file.to_owned()])?;
     let is_missing = named.is_none() && !file.exists() && !file.is_symlink();
     let mut warnings = Vec::new();
-    let complaint = match Config::load(file, named.is_none()) {
-        Ok((config, text)) => {
-            warnings = brisk_daemon::devices::absent(&brisk_sense::Sense::default(), &config);
+    let mut drop_ins = Vec::new();
+    let complaint = match Loaded::read(file, named.is_none()) {
+        Ok(loaded) => {
+            warnings = brisk_daemon::devices::absent(&brisk_sense::Sense::default(), &loaded.config);
+            drop_ins = loaded.files.iter().map(|(path, _)| path.clone()).filter(|path| path != file).collect();
             // The section [bench] is not the daemon's.
-            defaults::check(&text).err().map(|complaint| format!("{}:{complaint}", file.display()))
+            let of_bench = |(path, text): &(PathBuf, String)| {
+                defaults::check(text).err().map(|complaint| format!("{}:{complaint}", path.display()))
+            };
+            loaded.files.iter().find_map(of_bench)
         }
         Err(error) if error.is_of_content() => Some(in_one_line(&error)),
         Err(error) => return Err(error.into()),
     };
     let checked = json!({ "path": file, "is_there": !is_missing, "usable": complaint.is_none(), "complaint": complaint,
-        "warnings": warnings });
+        "drop_ins": drop_ins, "warnings": warnings });
     let text = || match complaint {
-        None if is_missing => format!("there is no {}: the defaults are used\n", file.display()),
-        None => format!("{} can be used\n", file.display()),
+        None => {
+            let main = match is_missing {
+                true => format!("there is no {}: the defaults are used\n", file.display()),
+                false => format!("{} can be used\n", file.display()),
+            };
+            let more = drop_ins.iter().map(|path| format!("{} can be used\n", path.display()));
+            std::iter::once(main).chain(more).collect()
+        }
         Some(_) => String::new(),
     };
     json.show(&Document::new("config_check", checked), text)?;

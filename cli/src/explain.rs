@@ -27,8 +27,8 @@ Examples:
   brisk explain --at 14:05
   brisk explain --at '2026-11-22 02:30' --record day.brisk
 
-Without --at it asks the daemon; with --at, or when no daemon runs, it reads the daemon's record. An app, which 'brisk apps' lists, is \
-explained as it is now. Exit codes: 0 explained, 1 no engine requests that setting, 2 not possible.";
+Without --at it asks the daemon; with --at, or when no daemon runs, it reads the daemon's record. An app, which 'brisk \
+apps' lists, is explained as it is now. Exit codes: 0 explained, 1 no engine requests that setting, 2 not possible.";
 
 /// Arguments of `brisk explain`.
 #[derive(Debug, clap::Args)]
@@ -136,7 +136,8 @@ fn explain_app(args: &Args, no_knob: &NotAKnob) -> anyhow::Result<ExitCode> {
     let rows: Vec<&AppMemory> = apps.survey.apps.iter().filter(is_it).collect();
     let of_pages: Vec<_> = pages::of(&pages, name).collect();
     let document = json!({
-        "active": apps.active, "apps": rows, "swap_active": pages.active, "at_ns": pages.survey.at_ns, "pages": of_pages,
+        "active": apps.active, "apps": rows,
+        "swap_active": pages.active, "at_ns": pages.survey.at_ns, "pages": of_pages,
         "prefetch_active": of_launches.active, "launches": of_launches.apps, "trials": trials.engines,
         "resting": resting,
     });

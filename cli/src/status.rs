@@ -24,8 +24,8 @@ Examples:
   brisk status --metrics           # OpenMetrics text
   brisk status --metrics=prometheus --output /var/lib/prometheus/node-exporter/brisk.prom   # for a textfile collector
 
-Exit codes: 0 the daemon runs and nothing is wrong, 1 it runs and lacks something or could not do something, 2 it does not \
-run, or does not answer.";
+Exit codes: 0 the daemon runs and nothing is wrong, 1 it runs and lacks something or could not do something, 2 it \
+does not run, or does not answer.";
 
 /// Arguments of `brisk status`.
 #[derive(Debug, clap::Args)]

@@ -1,11 +1,15 @@
 //! `brisk trial`: what each engine gains on this device, with intervals, and switching engines.
 
+mod page;
 mod view;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use brisk_api::{ClientError, Trials};
 use brisk_command::json::{Document, Json};
+use brisk_command::output::{check, is_standard, only_one_prints, replace};
+use brisk_command::print_exactly;
 use clap::Subcommand;
 use jiff::Timestamp;
 
@@ -22,6 +26,7 @@ device changes.
 Examples:
   brisk trial                      # all engines, and the apps or disks of each
   brisk trial --json
+  brisk trial --html trial.html    # one page with pictures: each pair, and what apps waited for
   brisk trial engine mars off      # not here, whatever it gains; kept over restarts
   brisk trial engine mars on       # here, whatever it gains; one of ten episodes is held out all the same
   brisk trial engine mars auto     # evidence decides
@@ -38,6 +43,9 @@ pub(crate) struct Args {
     socket: Socket,
     #[command(flatten)]
     json: Json,
+    /// Write one page with charts that needs no network; - writes it to standard output
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -86,7 +94,23 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let trials: Trials = engine.socket.connect()?.call("SetTrial", &to, "trials")?;
         return show(trials, Some(&engine.name), &engine.json);
     }
-    show(trials(&args.socket)?, None, &args.json)
+    let Some(file) = &args.html else { return show(trials(&args.socket)?, None, &args.json) };
+    let printing = [(is_standard(file), "--html -"), (args.json.is_printed(), "--json")];
+    only_one_prints(printing.into_iter().filter_map(|(is_printed, option)| is_printed.then_some(option)))?;
+    if !is_standard(file) {
+        check("--html", file)?;
+    }
+    let trials = trials(&args.socket)?;
+    let kernel = rustix::system::uname().release().to_string_lossy().into_owned();
+    let page = page::html(&trials, &kernel, now_unix_ms());
+    let outcome = ExitCode::from(u8::from(trials.engines.iter().any(view::is_worse)));
+    if is_standard(file) {
+        print_exactly(&page)?;
+    } else {
+        replace(file, page.as_bytes())?;
+        args.json.show(&Document::new("trial", &trials), || format!("{}\n", file.display()))?;
+    }
+    Ok(outcome)
 }
 
 /// The trials of the daemon.
@@ -96,7 +120,10 @@ pub(crate) fn trials(socket: &Socket) -> Result<Trials, ClientError> {
 
 fn show(mut trials: Trials, engine: Option<&String>, json: &Json) -> anyhow::Result<ExitCode> {
     trials.engines.retain(|of| engine.is_none_or(|name| of.engine == *name));
-    let now_unix_ms = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or(0);
-    json.show(&Document::new("trial", &trials), || view::text(&trials, now_unix_ms))?;
+    json.show(&Document::new("trial", &trials), || view::text(&trials, now_unix_ms()))?;
     Ok(ExitCode::from(u8::from(trials.engines.iter().any(view::is_worse))))
+}
+
+fn now_unix_ms() -> u64 {
+    u64::try_from(Timestamp::now().as_millisecond()).unwrap_or(0)
 }

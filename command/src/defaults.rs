@@ -1,9 +1,10 @@
 //! Defaults of measurements: the section `[bench]` of brisk.toml.
 //!
-//! A command that measures reads /etc/brisk/brisk.toml and then $XDG_CONFIG_HOME/brisk/brisk.toml, of which each key
-//! goes before that of the first, or `--defaults FILE` alone. A key becomes the default of an option before the command
-//! line is parsed, so arguments win over it, `--help` shows it, and no command knows of this file. The daemon reads the
-//! same /etc/brisk/brisk.toml, and passes this section over.
+//! A command that measures reads /etc/brisk/brisk.toml, the files of /etc/brisk/brisk.d and then
+//! $XDG_CONFIG_HOME/brisk/brisk.toml, of which each key goes before those of the earlier ones, or `--defaults FILE`
+//! alone. A key becomes the default of an option before the command line is parsed, so arguments win over it, `--help`
+//! shows it, and no command knows of this file. The daemon reads the same /etc/brisk/brisk.toml, and passes this
+//! section over.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -25,13 +26,14 @@ pub const SYSTEM: &str = "/etc/brisk/brisk.toml";
 pub const NO_FILE: &str = "/dev/null";
 
 /// Sections of brisk.toml: this one, and those of the daemon.
-pub const SECTIONS: [&str; 12] = [
+pub const SECTIONS: [&str; 13] = [
     "bench",
     "daemon",
     "engines",
     "fixed",
     "apps",
     "services",
+    "hook",
     "prefetch",
     "smartio",
     "smartstorage",
@@ -256,7 +258,10 @@ fn load(named: Option<&Path>) -> anyhow::Result<(Bench, Vec<PathBuf>)> {
     }
     let mut all = Bench::default();
     let mut files = Vec::new();
-    for path in [Some(SYSTEM.into()), of_user(|name| std::env::var_os(name))].into_iter().flatten() {
+    // A folder that this user may not read is not meant for this user.
+    let of_system = brisk_program::files::drop_ins(SYSTEM.as_ref()).unwrap_or_default();
+    let of_system = std::iter::once(SYSTEM.into()).chain(of_system);
+    for path in of_system.chain(of_user(|name| std::env::var_os(name))) {
         if let Some(bench) = read(&path, false)? {
             all = bench.or(all);
             files.push(path);

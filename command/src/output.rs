@@ -205,7 +205,9 @@ fn file_of(asked: Option<&PathBuf>) -> Option<&PathBuf> {
     asked.filter(|file| !is_standard(file))
 }
 
-pub(crate) fn is_standard(path: &Path) -> bool {
+/// Whether it is `-`, which stands for standard output.
+#[must_use]
+pub fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 

@@ -128,6 +128,9 @@ pub struct Activity {
     /// A preference for its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preference: Option<Preference>,
+    /// The name by which the configuration protects it: nothing is taken from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub protected: Option<String>,
 }
 
 impl Activity {
@@ -199,6 +202,18 @@ impl App {
     #[must_use]
     pub fn may_use(&self, name: &str) -> bool {
         self.disks.as_ref().is_none_or(|disks| disks.iter().any(|disk| disk == name))
+    }
+
+    /// Why the configuration has nothing taken from it, where it does: it is on the list of protected apps, of class
+    /// `system`, or on the list of protected services.
+    #[must_use]
+    pub fn protection(&self) -> Option<Reason> {
+        let by_class = || self.tolerance == Tolerance::System && ["chosen", "protected"].contains(&&*self.reason.rule);
+        let reason = Reason::rule("protected_by_configuration");
+        match &self.activity.protected {
+            Some(name) => Some(reason.word("protect", name)),
+            None => by_class().then_some(reason),
+        }
     }
 }
 
@@ -302,6 +317,26 @@ mod tests {
         // As records of earlier versions have it.
         let old = r#"{"group":"g","id":"g","launching":true,"tolerance":"interactive","reason":{"rule":"launching"}}"#;
         assert_eq!(serde_json::from_str::<App>(old).expect("an app").disks, None);
+    }
+
+    #[test]
+    fn the_configuration_protects_by_list_or_class() {
+        let protection = |change: fn(&mut AppFacts)| {
+            let mut facts = AppFacts { group: "app-x-1.scope".to_owned(), of_user: true, ..AppFacts::default() };
+            change(&mut facts);
+            classify(&facts).protection().map(|reason| reason.to_string())
+        };
+        let by_list = "protected by configuration (protect signal)";
+        assert_eq!(protection(|f| f.activity.protected = Some("signal".to_owned())).as_deref(), Some(by_list));
+        // Its class is its own.
+        let facts = AppFacts { focused: Some(true), ..AppFacts::default() };
+        let activity = Activity { protected: Some("signal".to_owned()), ..Activity::default() };
+        assert_eq!(classify(&AppFacts { activity, ..facts }).tolerance, Tolerance::Interactive);
+        let by_class = Some("protected by configuration".to_owned());
+        assert_eq!(protection(|f| f.chosen = Some(Tolerance::System)), by_class);
+        assert_eq!(protection(|f| f.listed = Some(Tolerance::System)), by_class);
+        assert_eq!(protection(|f| f.role = Role::Service), None);
+        assert_eq!(protection(|_| ()), None);
     }
 
     #[test]

@@ -15,7 +15,8 @@
 //!
 //! Actions. All that are requested happen, except:
 //!
-//! 1. `protected`: what takes from an app that the person protects (class `system` in the configuration) is dropped.
+//! 1. `protected`: what takes from an app that the person protects ([`App::protection`](crate::app::App::protection))
+//!    is dropped.
 //! 2. `delay_before_energy`, `order_of_engines`: of two actions on one group, one of which favours the app and the
 //!    other takes from it, the one that these rules put first happens; of one engine, what favours the app.
 //! 3. `app_ends`: whatever else takes from an app that is to be ended is dropped.

@@ -306,10 +306,12 @@ impl fmt::Display for Knob {
 /// A text that names no knob.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{0}' names no setting: write queue/DEVICE/NAME (driver_tags, scheduler, nr_requests, read_ahead_kb, max_sectors_kb, \
-     wbt_lat_usec, write_cache), queue/DEVICE/SCHEDULER/TUNABLE, io_priority/GROUP, io.prio.class/GROUP, io.weight/GROUP, io.bfq.weight/GROUP, \
-     memory.high/GROUP, memory.low/GROUP, memory.soft_limit_in_bytes/GROUP, memory.swap.launch/GROUP or vm/NAME (page-cluster, swappiness, watermark_scale_factor, min_free_kbytes, vfs_cache_pressure, lru_gen/min_ttl_ms, \
-     dirty_background_ratio, dirty_writeback_centisecs)"
+    "'{0}' names no setting: write queue/DEVICE/NAME (driver_tags, scheduler, nr_requests, read_ahead_kb, \
+     max_sectors_kb, wbt_lat_usec, write_cache), queue/DEVICE/SCHEDULER/TUNABLE, io_priority/GROUP, \
+     io.prio.class/GROUP, io.weight/GROUP, io.bfq.weight/GROUP, memory.high/GROUP, memory.low/GROUP, \
+     memory.soft_limit_in_bytes/GROUP, memory.swap.launch/GROUP or vm/NAME (page-cluster, swappiness, \
+     watermark_scale_factor, min_free_kbytes, vfs_cache_pressure, lru_gen/min_ttl_ms, dirty_background_ratio, \
+     dirty_writeback_centisecs)"
 )]
 pub struct NotAKnob(pub String);
 
@@ -407,8 +409,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_knob_is_read_back_from_its_text(device in "[a-z0-9/]{1,8}", setting in settings(), group in "[ -~]{1,20}", of_group in prop::sample::select(&GroupSetting::ALL[..]), of_vm in prop::sample::select(&VmSetting::ALL[..])) {
-            for knob in [Knob::queue(&device, setting), Knob::IoPriority { group: group.clone() }, Knob::Group { group, setting: of_group }, Knob::Vm { setting: of_vm }] {
+        fn every_knob_is_read_back_from_its_text(
+            device in "[a-z0-9/]{1,8}",
+            setting in settings(),
+            group in "[ -~]{1,20}",
+            of_group in prop::sample::select(&GroupSetting::ALL[..]),
+            of_vm in prop::sample::select(&VmSetting::ALL[..]),
+        ) {
+            for knob in [
+                Knob::queue(&device, setting),
+                Knob::IoPriority { group: group.clone() },
+                Knob::Group { group, setting: of_group },
+                Knob::Vm { setting: of_vm },
+            ] {
                 prop_assert_eq!(knob.to_string().parse(), Ok(knob));
             }
         }

@@ -211,6 +211,11 @@ impl Trial {
         self.stages.effect()
     }
 
+    /// Evidence of the stage before, where it had pairs, and of this one, with the chance of a wrong call on each side.
+    pub fn stages(&self) -> impl Iterator<Item = (&Evidence, f64)> {
+        self.stages.both()
+    }
+
     /// Pairs of this stage.
     #[must_use]
     pub fn pairs(&self) -> usize {

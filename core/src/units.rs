@@ -23,7 +23,8 @@ pub enum ParseBytesError {
     NotANumber(String),
     /// The unit is not one that brisk knows.
     #[error(
-        "'{unit}' in '{text}' is not a unit of size: use K, M, G or T, or KiB, MiB, ... (powers of 1024), or kB, MB, ... (powers of 1000)"
+        "'{unit}' in '{text}' is not a unit of size: use K, M, G or T, or KiB, MiB, ... (powers of 1024), or kB, MB, \
+         ... (powers of 1000)"
     )]
     UnknownUnit {
         /// The whole text.

@@ -96,7 +96,7 @@ impl Account {
                 self.ends.insert(group.to_owned(), PendingAction { app: app.to_owned(), engine: engine.to_owned() });
                 self.frozen.remove(group);
                 let pids = list(pids);
-                let remedy = format!("to keep it: [apps] \"{name}\" = \"system\" in /etc/brisk/brisk.toml");
+                let remedy = format!("to keep it: brisk apps protect {name}");
                 let fields = owner(&[("pid", &pids), ("reason", reason), ("do", &remedy)]);
                 let what = match once {
                     Once::EndProcess { pid, .. } => format!("process {pid} of {name} and what it started"),
@@ -303,8 +303,7 @@ mod tests {
         assert_eq!(
             line.text,
             "ends org.example.Hog, as memory is short; app=org.example.Hog group=app-hog-1.scope engine=iram pid=7,9 \
-             reason=\"short of memory (need 40)\" do=\"to keep it: [apps] 'org.example.Hog' = 'system' in \
-             /etc/brisk/brisk.toml\""
+             reason=\"short of memory (need 40)\" do=\"to keep it: brisk apps protect org.example.Hog\""
         );
         // It has ended by itself.
         assert_eq!(account.advanced(1, &end(), &Outcome::Gone), None);

@@ -14,7 +14,7 @@ mod activity;
 mod branches;
 mod preference;
 mod told;
-mod window;
+pub(crate) mod window;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ use brisk_core::knob::GroupSetting;
 use brisk_formats::group_name::{self, android_uid, app_id, is_app, last_name};
 use brisk_sense::{Group, ProcessSession};
 
-use crate::config::Services;
+use crate::config::{Choices, Services};
 
 pub use activity::{OfGroup, ProcessGroups, SoundAndLocks};
 use branches::Growth;
@@ -252,7 +252,7 @@ impl Apps {
         &mut self,
         at_ns: u64,
         front_only: bool,
-        (chosen, services): (&BTreeMap<String, Tolerance>, &Services),
+        (choices, services): (&Choices, &Services),
         mut disks: impl FnMut(&Path, bool) -> Option<BTreeSet<String>>,
     ) {
         for known in self.known.values_mut().filter(|known| known.session.is_none() && !known.is_told) {
@@ -262,7 +262,7 @@ impl Apps {
             let launching = known.launch.is_some();
             let is_fresh = known.located_ns.is_some_and(|then_ns| at_ns.saturating_sub(then_ns) < LOCATED_NS);
             // The priority of a service is not changed.
-            if (is_fresh && !launching) || classify(&facts(known, chosen, services)).tolerance == Tolerance::System {
+            if (is_fresh && !launching) || classify(&facts(known, choices, services)).tolerance == Tolerance::System {
                 continue;
             }
             let before = known.disks.take().filter(|_| launching);
@@ -284,11 +284,11 @@ impl Apps {
         self.known.values().filter(is_group).map(|known| (known.group.dir.clone(), known.group.name.clone()))
     }
 
-    /// All that runs, classified; `chosen` are the classes that the person chose, by id, and `services` the names that
-    /// a rule goes by.
+    /// All that runs, classified; `choices` are what the person chose, by id, and `services` the names that a rule goes
+    /// by.
     #[must_use]
-    pub fn list(&self, chosen: &BTreeMap<String, Tolerance>, services: &Services) -> Vec<App> {
-        self.known.values().map(|known| classify(&facts(known, chosen, services))).collect()
+    pub fn list(&self, choices: &Choices, services: &Services) -> Vec<App> {
+        self.known.values().map(|known| classify(&facts(known, choices, services))).collect()
     }
 }
 
@@ -375,9 +375,9 @@ fn id_of(known: &TrackedGroup) -> String {
     }
 }
 
-fn facts(known: &TrackedGroup, chosen: &BTreeMap<String, Tolerance>, services: &Services) -> AppFacts {
+fn facts(known: &TrackedGroup, choices: &Choices, services: &Services) -> AppFacts {
     let android = android_uid(&known.group.dir);
-    let id = id_of(known);
+    let (id, is_program) = (id_of(known), known.session.is_some());
     let parts = || known.group.dir.iter().map(|part| part.to_string_lossy());
     let managed = parts().any(|part| part == "system.slice" || part == "user.slice");
     let of_user = parts().any(|part| part == "user.slice" || part.starts_with("user@"));
@@ -393,8 +393,13 @@ fn facts(known: &TrackedGroup, chosen: &BTreeMap<String, Tolerance>, services: &
         nice_min: known.nice_min,
         offers: known.offers.clone().unwrap_or_default(),
         disks: known.disks.as_ref().map(|disks| disks.iter().cloned().collect()),
-        chosen: chosen.get(&id).copied(),
-        activity: known.activity.clone(),
+        chosen: choices.class_of(&id, is_program),
+        activity: Activity {
+            protected: choices.protects(&id, is_program).map(str::to_owned),
+            // A person who tells brisk means brisk.
+            preference: choices.preference(&id, is_program).or_else(|| known.activity.preference.clone()),
+            ..known.activity.clone()
+        },
         id,
     }
 }

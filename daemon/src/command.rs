@@ -14,9 +14,10 @@ Examples:
   briskd --dry-run --foreground             # what it would do
   briskd --dry-run --once --foreground
 
-SIGHUP reads the configuration again, SIGTERM restores all settings and ends. 'brisk status' asks it. Exit codes: 0 ended, and \
-all settings are as before brisk; 1 ended, and some are not, or not known to be: one could not be restored, or the journal of a killed \
-daemon is damaged (each is named); 2 not possible. A dry run restores nothing, and its code says nothing of that.";
+SIGHUP reads the configuration again, SIGTERM restores all settings and ends. 'brisk status' asks it. Exit codes: 0 \
+ended, and all settings are as before brisk; 1 ended, and some are not, or not known to be: one could not be restored, \
+or the journal of a killed daemon is damaged (each is named); 2 not possible. A dry run restores nothing, and its code \
+says nothing of that.";
 
 /// Keeps the app in front fast on flash storage while the device runs.
 #[derive(Debug, Parser)]

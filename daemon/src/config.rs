@@ -1,11 +1,14 @@
-//! The configuration: /etc/brisk/brisk.toml.
+//! The configuration: /etc/brisk/brisk.toml, and the files of /etc/brisk/brisk.d ([`Loaded`]).
 //!
 //! Typed; units are in the names; a key that is not known and a value that cannot be used are errors with the line and,
 //! where one is near, what was probably meant. A file that leaves something out takes the default for it, so an empty
 //! file is one, and no file at all is as good as an empty one. `default.toml` holds the defaults with their comments; a
 //! test holds it against the types.
 
+mod choices;
 mod complaint;
+mod files;
+mod hook;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,7 +20,10 @@ use brisk_core::knob::Knob;
 use brisk_engine::kit::Section;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+pub use choices::Choices;
 pub use complaint::Complaint;
+pub use files::Loaded;
+pub use hook::Hook;
 
 use crate::engines;
 
@@ -30,12 +36,12 @@ const RECORD_BYTES_MIN: u64 = 64 << 10;
 /// Service managers, buses, logs, logins, brisk itself, displays and what draws on them, sound, input.
 const PROTECTED: &str = "init dbus* systemd-* elogind* seatd* briskd polkit* accounts-daemon udisks* \
      display-manager gdm* sddm* lightdm* greetd* Xorg X Xwayland gnome-shell* org.gnome.Shell* gnome-session* \
-     org.gnome.SettingsDaemon* gnome-keyring* plasmashell org.kde.plasmashell* plasma-* kwin* ksmserver* sway weston labwc \
-     wayfire phoc phosh* xdg-* pipewire* wireplumber* pulseaudio* ibus* fcitx* maliit* squeekboard*";
+     org.gnome.SettingsDaemon* gnome-keyring* plasmashell org.kde.plasmashell* plasma-* kwin* ksmserver* sway weston \
+     labwc wayfire phoc phosh* xdg-* pipewire* wireplumber* pulseaudio* ibus* fcitx* maliit* squeekboard*";
 
 /// Package managers, indexers, backups, and what timers start.
-const BACKGROUND: &str = "apt-* packagekit* unattended-upgrades* dnf-* fwupd-refresh* snapd.refresh* flatpak-* man-db* mandb* \
-     updatedb* plocate-updatedb* locate logrotate* fstrim* e2scrub* mdcheck* btrfs-* snapper-* dpkg-db-backup* \
+const BACKGROUND: &str = "apt-* packagekit* unattended-upgrades* dnf-* fwupd-refresh* snapd.refresh* flatpak-* man-db* \
+     mandb* updatedb* plocate-updatedb* locate logrotate* fstrim* e2scrub* mdcheck* btrfs-* snapper-* dpkg-db-backup* \
      systemd-tmpfiles-clean tracker-* localsearch* plasma-baloo* baloo* borg* restic* duplicity* timeshift* \
      syncthing*";
 
@@ -61,9 +67,13 @@ engines::with_engines!(with_sections! {
         /// Which engines run, first before last.
         pub engines: Engines,
         pub fixed: BTreeMap<Knob, Fixed>,
-        /// Fixed classes of apps, by id.
-        pub apps: BTreeMap<String, Tolerance>,
+        /// What the person chose of apps, by id.
+        #[serde(deserialize_with = "checked_choices")]
+        pub apps: Choices,
         pub services: Services,
+        /// A program of the maker that hears of what happens.
+        #[serde(deserialize_with = "checked_hook")]
+        pub hook: Hook,
         pub fleet: Fleet,
         /// Defaults of measurements, which the commands read from the same file: passed over here, and checked by
         /// `brisk config check`.
@@ -219,13 +229,18 @@ pub enum Error {
     Read(#[from] brisk_program::files::Error),
     #[error("{}:{complaint}", .path.display())]
     Bad { path: PathBuf, complaint: Complaint },
+    #[error("{}: together with the files before it: {what}", .path.display())]
+    Together { path: PathBuf, what: String },
 }
 
 impl Error {
     /// Whether the file was read, and what stands in it cannot be used.
     #[must_use]
     pub fn is_of_content(&self) -> bool {
-        matches!(self, Self::Bad { .. } | Self::Read(brisk_program::files::Error::NotText { .. }))
+        matches!(
+            self,
+            Self::Bad { .. } | Self::Together { .. } | Self::Read(brisk_program::files::Error::NotText { .. })
+        )
     }
 }
 
@@ -238,20 +253,13 @@ impl Config {
         toml::from_str(text).map_err(|error| Complaint::of(&error, text))
     }
 
-    /// Reads the file at `path`, with its text; the defaults when there is none and `or_default` says that this is
-    /// good.
+    /// Reads the file at `path` and its drop-in files, with a text that means the same; the defaults when there is none
+    /// and `or_default` says that this is good.
     ///
     /// # Errors
-    /// When the file cannot be read, or as [`Config::parse`].
+    /// As [`Loaded::read`].
     pub fn load(path: &Path, or_default: bool) -> Result<(Self, String), Error> {
-        let text = match brisk_program::files::read_text(path, brisk_program::files::TEXT_BYTES_MAX) {
-            Ok(text) => text,
-            // A dangling link is no missing file: what it was to lead to is not there.
-            Err(error) if error.is_missing() && or_default && !path.is_symlink() => String::new(),
-            Err(error) => return Err(error.into()),
-        };
-        let config = Self::parse(&text).map_err(|complaint| Error::Bad { path: path.to_owned(), complaint })?;
-        Ok((config, text))
+        Loaded::read(path, or_default).map(|loaded| (loaded.config, loaded.text))
     }
 
     /// The fixed settings, as the arbiter takes them.
@@ -375,6 +383,18 @@ fn checked<'de, D: Deserializer<'de>, C: Section>(deserializer: D) -> Result<C, 
     let config = C::deserialize(deserializer)?;
     config.check().map_err(de::Error::custom)?;
     Ok(config)
+}
+
+fn checked_hook<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Hook, D::Error> {
+    let hook = Hook::deserialize(deserializer)?;
+    hook.words().map_err(de::Error::custom)?;
+    Ok(hook)
+}
+
+fn checked_choices<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Choices, D::Error> {
+    let choices = Choices::deserialize(deserializer)?;
+    choices.check().map_err(de::Error::custom)?;
+    Ok(choices)
 }
 
 fn check_engine_names(names: &[String]) -> Result<(), String> {

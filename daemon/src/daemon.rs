@@ -7,6 +7,7 @@
 mod answers;
 mod events;
 mod learning;
+mod losses;
 mod pages;
 mod people;
 mod round;
@@ -20,7 +21,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use brisk_act::{Actuator, Keeper, Lock, Paths, Tended};
-use brisk_api::{Counts, LeftAlone, render};
+use brisk_api::{Counts, LackingRight, LeftAlone, render};
 use brisk_core::action::Once;
 use brisk_core::causes::in_one_line;
 use brisk_core::decision::Note;
@@ -41,6 +42,7 @@ use crate::config::Config;
 use crate::control::Server;
 use crate::devices::{self, Disks};
 use crate::engines::Engines;
+use crate::hook::Hook;
 use crate::killers::Killers;
 use crate::places::Places;
 use crate::profiles;
@@ -83,6 +85,7 @@ mod timer {
     pub(super) const LISTEN_AGAIN: &str = "listen again";
     pub(super) const CONTROL: &str = "control";
     pub(super) const SAVE_LEARNED: &str = "save learned";
+    pub(super) const HOOK: &str = "hook";
     pub(super) const FINISH: &str = "finish";
 }
 
@@ -99,6 +102,7 @@ const TIMERS: &[Timer<Daemon>] = &[
     (timer::LISTEN_AGAIN, |_| ()),
     (timer::CONTROL, |_| ()),
     (timer::SAVE_LEARNED, Daemon::save_learned),
+    (timer::HOOK, Daemon::tend_hook),
     (timer::FINISH, |daemon| daemon.is_finished = true),
 ];
 
@@ -113,6 +117,7 @@ pub struct Daemon {
     actuator: Actuator,
     recorder: Recorder,
     server: Option<Server>,
+    hook: Hook,
     manager: ServiceManager,
     /// Whether the loop is to end.
     is_finished: bool,
@@ -181,6 +186,8 @@ struct State {
     trouble: Vec<String>,
     /// Files of the kernel that cannot be read at present, a sentence each.
     failing: BTreeSet<String>,
+    /// Rights that the service lacks, and what that costs.
+    lacking_rights: Vec<LackingRight>,
     /// What stands in the log of what was done to apps.
     account: Account,
     counts: Counts,
@@ -240,7 +247,7 @@ impl Daemon {
         self.set_deadlines();
         let (now_ns, due_ns) = (self.moment.now.monotonic_ns, self.timers.next_ns());
         let span = due_ns.map(|due_ns| Duration::from_nanos(due_ns.saturating_sub(now_ns)));
-        let others = [self.actuator.keeper().and_then(Keeper::pidfd), self.actuator.worker_fd()];
+        let others = [self.actuator.keeper().and_then(Keeper::pidfd), self.actuator.worker_fd(), self.hook.fd()];
         let woken = self.machine.sources.wait(self.server.as_mut(), others, now_ns, span).context("cannot wait")?;
         self.state.counts.wake_ups += 1;
         let before = std::mem::replace(&mut self.moment.now, Reading::now());
@@ -249,6 +256,7 @@ impl Daemon {
             self.push_event(EventKind::Resumed { gap_ms });
         }
         self.tend_keeper();
+        self.tend_hook();
         if woken.stop {
             self.is_finished = true;
             return Ok(());
@@ -396,6 +404,7 @@ impl Daemon {
         self.note_return(&kind);
         self.publish("event", &render::event(&kind));
         self.account_for(&kind);
+        self.note_kill(&kind);
         if self.moment.events.len() < EVENTS_MAX {
             self.moment.events.push(Event { at_ns: self.moment.now.monotonic_ns, kind });
         }

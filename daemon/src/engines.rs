@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use brisk_core::action::{Action, Once};
-use brisk_core::app::{App, Tolerance};
+use brisk_core::app::App;
 use brisk_core::arbiter::{self, Claim, Person, Resolution};
 use brisk_core::decision::{Decision, Needs, Note, Observed, Request, Uses};
 use brisk_core::event::Event;
@@ -305,11 +305,9 @@ fn arm(left_out: &[&LeftOut], subjects: &[Subject], request: &Request) -> Arm {
     left_out.iter().filter(is_meant).map(|one| one.arm).max().unwrap_or(Arm::On)
 }
 
-/// Groups of protected apps: the configuration gives them the class `system`.
+/// Groups of the apps that the configuration protects.
 fn protected(apps: &[App]) -> BTreeSet<String> {
-    let is_protected =
-        |app: &&App| app.tolerance == Tolerance::System && matches!(app.reason.rule.as_ref(), "chosen" | "protected");
-    apps.iter().filter(is_protected).map(|app| app.group.clone()).collect()
+    apps.iter().filter(|app| app.protection().is_some()).map(|app| app.group.clone()).collect()
 }
 
 #[cfg(test)]

@@ -29,7 +29,8 @@ pub const KILLERS: &[Killer] = &[
         name: "systemd-oomd",
         aliases: &[],
         ends_apps: true,
-        does: "kills the groups that systemd marks for it (ManagedOOMMemoryPressure=, ManagedOOMSwap=) at high pressure or full swap",
+        does: "kills the groups that systemd marks for it (ManagedOOMMemoryPressure=, ManagedOOMSwap=) at high \
+               pressure or full swap",
     },
     Killer {
         name: "earlyoom",

@@ -24,6 +24,7 @@ pub mod daemon;
 pub mod devices;
 pub mod engines;
 pub mod explain;
+pub mod hook;
 pub mod killers;
 pub mod learned;
 #[cfg(test)]
@@ -34,6 +35,7 @@ pub mod profiles;
 pub mod recorder;
 pub mod replay;
 pub mod returns;
+pub mod rights;
 pub mod savings;
 pub mod screen;
 pub mod service;

@@ -224,7 +224,8 @@ fn make_room(error: &Error) -> bool {
         Ok(Some(aside)) => {
             let (path, aside) = (path.display(), aside.display());
             brisk_program::warn!(
-                "briskd: {path} is damaged and was renamed to {aside}; a new record begins; 'brisk replay' reads the intact part"
+                "briskd: {path} is damaged and was renamed to {aside}; a new record begins; 'brisk replay' reads the \
+                 intact part"
             );
             true
         }

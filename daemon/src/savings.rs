@@ -32,9 +32,10 @@ use brisk_core::snapshot::{DiskRates, Interval, IoRates};
 use tally::{Difference, Tally};
 
 /// How the estimates are made, for `brisk status`.
-pub const METHOD: &str = "observed, no experiment: mean time of a request by the kernel's counters with brisk's settings and without, \
-     at the same rate and size of writes; in brackets the 95 % interval and the share of requests that could be compared; \
-     energy is modelled: reduction of the busy time of the device, times 14.8 mW of an awake processor";
+pub const METHOD: &str = "observed, no experiment: mean time of a request by the kernel's counters with brisk's \
+     settings and without, at the same rate and size of writes; in brackets the 95 % interval and the share of \
+     requests that could be compared; energy is modelled: reduction of the busy time of the device, times 14.8 mW of \
+     an awake processor";
 
 /// An interval shorter than this says nothing: the kernel counts in ms, and busy time in ticks of a few ms ...
 const INTERVAL_S_MIN: f64 = 0.05;

@@ -117,8 +117,8 @@ enum Source {
     Queues,
     Tables,
     Pressure(usize),
-    /// Only ends the sleep: each turn tends the keeper, and takes what the worker did, anyway.
-    Actuator,
+    /// Only ends the sleep: each turn tends the keeper and the hook, and takes what the worker did, anyway.
+    Other,
     Control,
 }
 
@@ -183,7 +183,7 @@ impl Sources {
     pub fn wait(
         &mut self,
         server: Option<&mut Server>,
-        actuator: [Option<BorrowedFd<'_>>; 2],
+        others: [Option<BorrowedFd<'_>>; 3],
         now_ns: u64,
         span: Option<Duration>,
     ) -> std::io::Result<Woken> {
@@ -201,7 +201,7 @@ impl Sources {
         fds.extend(self.tables.iter().map(|table| (Source::Tables, table.as_fd(), urgent)));
         let pressure = self.pressure.iter().enumerate();
         fds.extend(pressure.map(|(index, watch)| (Source::Pressure(index), watch.as_fd(), urgent)));
-        fds.extend(actuator.into_iter().flatten().map(|fd| (Source::Actuator, fd, readable)));
+        fds.extend(others.into_iter().flatten().map(|fd| (Source::Other, fd, readable)));
         if let Some(server) = server {
             fds.extend(server.interests(now_ns).into_iter().map(|(fd, flags)| (Source::Control, fd, flags)));
         }
@@ -285,7 +285,7 @@ impl Sources {
                 Source::Pressure(index) => {
                     woken.pressure.extend(self.pressure.get(*index).map(PressureWatch::resource))
                 }
-                Source::Actuator | Source::Control => {}
+                Source::Other | Source::Control => {}
             }
         }
         // From the last, so that numbers stay right.

@@ -23,12 +23,12 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use brisk_api::{EngineTrial, SubjectTrial, Trials as Shown};
+use brisk_api::{EngineTrial, StageOfTrial, SubjectTrial, Trials as Shown};
 use brisk_core::app::App;
 use brisk_core::decision::Observed;
 use brisk_core::device::Device;
 use brisk_core::event::EventKind;
-use brisk_core::trial::{Arm, Ended, Ladder, LeftOut, Phase, Plan, Scope, Span, Subject, Told, Trial, Why};
+use brisk_core::trial::{Arm, Ended, Evidence, Ladder, LeftOut, Phase, Plan, Scope, Span, Subject, Told, Trial, Why};
 
 use crate::config::{self, Order};
 use crate::engines::ForTrials;
@@ -257,6 +257,12 @@ impl Trials {
             .iter()
             .map(|(_, trial)| *trial)
             .max_by_key(|trial| (rank(trial.phase), std::cmp::Reverse(trial.since_unix_ms)));
+        // Steps of what is kept.
+        let rounded = |ratio: f64| (ratio * 1e4).round().max(1.0) / 1e4;
+        let of_stage = |(evidence, alpha): (&Evidence, f64)| StageOfTrial {
+            ratios: evidence.ratios().map(rounded).collect(),
+            alpha,
+        };
         let of_subject = |(subject, trial): &(&Subject, &Trial)| SubjectTrial {
             subject: subject.to_string(),
             phase: trial.phase,
@@ -267,6 +273,7 @@ impl Trials {
             effect: trial.effect(),
             acted: trial.acted,
             held_out: trial.held_out,
+            stages: trial.stages().map(of_stage).collect(),
         };
         let count = |phase: Phase| trials.iter().filter(|(_, trial)| trial.phase == phase).count() as u64;
         EngineTrial {

@@ -76,7 +76,10 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     place = tmp_path / "disk"
     place.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=3m", "brisk-fleet-test", str(place)], capture_output=True, text=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=3m", "brisk-fleet-test", str(place)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if mounted.returncode != 0:
         pytest.skip(f"no right to mount (CAP_SYS_ADMIN): {mounted.stderr.strip()}")
@@ -88,4 +91,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kills", type=int, default=6, help="how often a server is killed under load")
     parser.addoption("--malformed", type=int, default=300, help="malformed submissions")
     parser.addoption("--rows", type=int, default=1_000_000, help="rows of the table on which engines are compared")
-    parser.addoption("--brisk", default=None, help="the command brisk, with brisk-lab beside it: tunes an emulated device")
+    parser.addoption(
+        "--brisk", default=None, help="the command brisk, with brisk-lab beside it: tunes an emulated device"
+    )

@@ -3,8 +3,9 @@
     python tests/engines.py make PLACE ROWS        # a table of made-up rows
     python tests/engines.py ask PLACE ENGINE OUT   # asks, in a process of its own; OUT/ENGINE.json has time and memory
 
-Made-up rows have what statistics read: log-normal figures with four digits of 300 models in four classes, a tenth of them without a kind of
-result, a twentieth with settings. The column of the original document, which no question reads, is empty.
+Made-up rows have what statistics read: log-normal figures with four digits of 300 models in four classes, a tenth of
+them without a kind of result, a twentieth with settings. The column of the original document, which no question reads,
+is empty.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ def questions(usable: Any, whole: Any) -> dict[str, Any]:
         "by_month": queries.by_month(usable),
         "kernels": queries.kernels(usable),
         "distribution": queries.distribution(usable, "random_read_us_p50"),
-        "slowdown": queries.medians_by_class(usable, [f"{load}_slowdown_{n}_ratio" for load in loads for n in columns.SLOWDOWN_STREAMS]),
+        "slowdown": queries.medians_by_class(
+            usable, [f"{load}_slowdown_{n}_ratio" for load in loads for n in columns.SLOWDOWN_STREAMS]
+        ),
         "asymmetry": queries.asymmetry(usable),
         "models": queries.models(usable, "total_bytes_per_s"),
         "facts": queries.facts(usable),
@@ -50,7 +53,8 @@ def questions(usable: Any, whole: Any) -> dict[str, Any]:
 
 
 def differences(left: pd.DataFrame, right: pd.DataFrame) -> list[str]:
-    """Columns in which two answers differ, floating point aside; the order of rows is that of their texts and whole numbers."""
+    """Columns in which two answers differ, floating point aside; the order of rows is that of their texts and whole
+    numbers."""
     if list(left.columns) != list(right.columns) or len(left) != len(right):
         return [f"{len(left)} rows of {list(left.columns)}, and {len(right)} of {list(right.columns)}"]
     keys = [name for name in left.columns if left[name].dtype.kind != "f"]
@@ -58,7 +62,11 @@ def differences(left: pd.DataFrame, right: pd.DataFrame) -> list[str]:
     found = []
     for name in left.columns:
         a, b = (frame[name].to_numpy() for frame in frames)
-        same = np.allclose(a, b.astype(float), rtol=1e-9, equal_nan=True) if a.dtype.kind == "f" else a.tolist() == b.tolist()
+        same = (
+            np.allclose(a, b.astype(float), rtol=1e-9, equal_nan=True)
+            if a.dtype.kind == "f"
+            else a.tolist() == b.tolist()
+        )
         if not same:
             found.append(name)
     return found
@@ -134,7 +142,9 @@ def batch(seed: int, first: int, rows: int) -> pa.RecordBatch:
         values = _four_digits(scale * centre * np.exp(0.15 * random.standard_normal(rows)))
         measures[column.name] = pa.array(values, mask=random.random(rows) < 0.1)
     all_columns = facts | measures
-    return pa.record_batch([all_columns[field.name].cast(field.type) for field in columns.SCHEMA], schema=columns.SCHEMA)
+    return pa.record_batch(
+        [all_columns[field.name].cast(field.type) for field in columns.SCHEMA], schema=columns.SCHEMA
+    )
 
 
 def make(place: Path, rows: int, seed: int = 1) -> None:

@@ -78,7 +78,12 @@ def slowdown(factor: float) -> dict[str, Any]:
 
 def concurrency(factor: float) -> dict[str, Any]:
     points = [
-        {"pattern": pattern, "direction": direction, "streams": streams, "speedup": spread(factor * (1.0 + 0.5 * (streams == 4)))}
+        {
+            "pattern": pattern,
+            "direction": direction,
+            "streams": streams,
+            "speedup": spread(factor * (1.0 + 0.5 * (streams == 4))),
+        }
         for pattern, direction, _ in LOADS
         for streams in (2, 4, 8)
     ]
@@ -107,7 +112,9 @@ def frontier(ratio: float) -> dict[str, Any]:
     }
 
 
-def envelope(results: list[dict[str, Any]], model: str = "X1", secret: str = "secret", **storage: Any) -> dict[str, Any]:
+def envelope(
+    results: list[dict[str, Any]], model: str = "X1", secret: str = "secret", **storage: Any
+) -> dict[str, Any]:
     inner = {
         "schema_version": 1,
         "day": "2026-10-05",
@@ -131,8 +138,13 @@ def accepted(one: dict[str, Any]) -> Accepted:
     return submission.check(body(one))
 
 
-def devices(model: str, count: int, centre: float, seed: int, sigma: float = 0.1, **storage: Any) -> list[dict[str, Any]]:
+def devices(
+    model: str, count: int, centre: float, seed: int, sigma: float = 0.1, **storage: Any
+) -> list[dict[str, Any]]:
     """Envelopes of devices whose speed is log-normal around `centre` times the sample's."""
     random = np.random.default_rng(seed)
     factors = centre * np.exp(sigma * random.standard_normal(count))
-    return [envelope([bench(factor), slowdown(factor), concurrency(factor)], model, **storage) for factor in factors.tolist()]
+    return [
+        envelope([bench(factor), slowdown(factor), concurrency(factor)], model, **storage)
+        for factor in factors.tolist()
+    ]

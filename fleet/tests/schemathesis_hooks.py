@@ -1,4 +1,5 @@
-"""For `schemathesis run`: submissions have the id of their content, as their senders compute it, so that they are stored."""
+"""For `schemathesis run`: submissions have the id of their content, as their senders compute it, so that they are
+stored."""
 
 from __future__ import annotations
 
@@ -13,7 +14,12 @@ import schemathesis
 def before_call(_context: Any, case: Any, _kwargs: Any) -> None:
     """Computes the id anew where there is one."""
     body = case.body
-    if case.method == "POST" and isinstance(body, dict) and isinstance(body.get("submission"), dict) and isinstance(body.get("id"), str):
+    if (
+        case.method == "POST"
+        and isinstance(body, dict)
+        and isinstance(body.get("submission"), dict)
+        and isinstance(body.get("id"), str)
+    ):
         try:
             body["id"] = hashlib.sha256(rfc8785.dumps(body["submission"])).hexdigest()
         except (rfc8785.CanonicalizationError, UnicodeEncodeError):

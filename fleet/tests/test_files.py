@@ -57,7 +57,9 @@ def test_files_go_in_and_out_again(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(["export", "--table", str(tmp_path / "none"), str(tmp_path / "out.jsonl")]) == 2
 
 
-def test_bad_entries_of_a_folder_are_named_and_the_rest_is_stored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_entries_of_a_folder_are_named_and_the_rest_is_stored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = tmp_path / "in"
     (folder / "deep" / "deeper").mkdir(parents=True)
     (folder / "a.json").symlink_to("nowhere")
@@ -76,7 +78,9 @@ def test_bad_entries_of_a_folder_are_named_and_the_rest_is_stored(tmp_path: Path
     with (folder / "k.json").open("wb") as file:
         file.truncate(1 << 40)
     (folder / "l.jsonl").symlink_to("/dev/zero")
-    (folder / "m.jsonl").write_bytes(b"\n" + SAMPLES[1].replace(b"\n", b"\r\n") + b"  \n\nno JSON\n" + SAMPLES[2] + SAMPLES[3][:40])
+    (folder / "m.jsonl").write_bytes(
+        b"\n" + SAMPLES[1].replace(b"\n", b"\r\n") + b"  \n\nno JSON\n" + SAMPLES[2] + SAMPLES[3][:40]
+    )
     Path(os.fsdecode(os.fsencode(folder) + b"/n\xff\n\x1b.json")).write_bytes(b"[1]")
     # What is well:
     (folder / "deep" / "up").symlink_to("..")
@@ -90,9 +94,25 @@ def test_bad_entries_of_a_folder_are_named_and_the_rest_is_stored(tmp_path: Path
 
     code, got, err = ingested(capsys, tmp_path / "table", folder)
     assert code == 1
-    refused = {entry["entry"].removeprefix(f"{folder}/"): entry["why"] for entry in got["entries"] if entry["state"] == "refused"}
+    refused = {
+        entry["entry"].removeprefix(f"{folder}/"): entry["why"]
+        for entry in got["entries"]
+        if entry["state"] == "refused"
+    }
     assert set(refused) == {
-        *("a.json", "b.json", "c.json", "d1.json", "d2.json", "e.json", "f.json", "g.json", "h.json", "i.json", "j.json.gz"),
+        *(
+            "a.json",
+            "b.json",
+            "c.json",
+            "d1.json",
+            "d2.json",
+            "e.json",
+            "f.json",
+            "g.json",
+            "h.json",
+            "i.json",
+            "j.json.gz",
+        ),
         *("k.json", "l.jsonl", "m.jsonl:5", "m.jsonl:7", "n\\xff\\n\\x1b.json"),
     }
     assert "pipe" in refused["c.json"]
@@ -114,7 +134,16 @@ def test_a_file_that_may_not_be_read_is_refused(tmp_path: Path) -> None:
     without = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
     if without and subprocess.run([*without, "true"], check=False).returncode != 0:
         pytest.skip("root cannot give away the right to read all files here")
-    command = [*without, sys.executable, "-m", "brisk_fleet", "ingest", "--table", str(tmp_path / "table"), str(tmp_path / "in")]
+    command = [
+        *without,
+        sys.executable,
+        "-m",
+        "brisk_fleet",
+        "ingest",
+        "--table",
+        str(tmp_path / "table"),
+        str(tmp_path / "in"),
+    ]
     try:
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
     finally:
@@ -172,8 +201,14 @@ def test_a_file_that_goes_or_grows_meanwhile_ends_nothing(tmp_path: Path) -> Non
     assert list(items) == []
 
 
-@given(st.lists(st.tuples(st.integers(0, 6), st.booleans()), max_size=6), st.sampled_from(["", "\n", " \r\n", ","]), st.booleans())
-def test_documents_are_found_however_they_are_put_together(chosen: list[tuple[int, bool]], between: str, is_array: bool) -> None:
+@given(
+    st.lists(st.tuples(st.integers(0, 6), st.booleans()), max_size=6),
+    st.sampled_from(["", "\n", " \r\n", ","]),
+    st.booleans(),
+)
+def test_documents_are_found_however_they_are_put_together(
+    chosen: list[tuple[int, bool]], between: str, is_array: bool
+) -> None:
     parts = [pretty(number).rstrip() if is_pretty else SAMPLES[number].rstrip() for number, is_pretty in chosen]
     content = between.encode().join(parts)
     content = b"[" + content + b"]" if is_array else content
@@ -185,7 +220,10 @@ def test_documents_are_found_however_they_are_put_together(chosen: list[tuple[in
 
 
 @given(
-    st.lists(st.sampled_from([b"{", b"}", b"[", b'"', b"\\", b"\n", b"{}", b"1", b"\x1f\x8b", b"\xef\xbb\xbf", b" "]), max_size=40),
+    st.lists(
+        st.sampled_from([b"{", b"}", b"[", b'"', b"\\", b"\n", b"{}", b"1", b"\x1f\x8b", b"\xef\xbb\xbf", b" "]),
+        max_size=40,
+    ),
     st.booleans(),
 )
 def test_no_bytes_end_the_reading_otherwise(parts: list[bytes], is_lines: bool) -> None:

@@ -1,4 +1,5 @@
-"""The interface: one schema for the document, the server and the device's side, and answers as the document has them."""
+"""The interface: one schema for the document, the server and the device's side, and answers as the document has
+them."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ ORACLE = jsonschema.Draft202012Validator(SCHEMA)
 
 def of(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
     """Documents that are valid by a schema, as far as this one goes; another keyword is an error."""
-    rest = {key: value for key, value in schema.items() if key not in ("description", "title", "format", "$schema", "$defs")}
+    rest = {
+        key: value for key, value in schema.items() if key not in ("description", "title", "format", "$schema", "$defs")
+    }
     if "$ref" in rest:
         base = of(SCHEMA["$defs"][rest.pop("$ref").removeprefix("#/$defs/")])
         if not rest:
@@ -47,7 +50,9 @@ def of(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
         # A number without a fraction is an integer of JSON Schema.
         return st.one_of(whole, whole.map(float))
     if kind == "number":
-        return st.one_of(st.floats(rest["minimum"], rest["maximum"]), st.integers(rest["minimum"], int(rest["maximum"])))
+        return st.one_of(
+            st.floats(rest["minimum"], rest["maximum"]), st.integers(rest["minimum"], int(rest["maximum"]))
+        )
     if kind == "boolean":
         return st.booleans()
     if kind == "array":
@@ -65,8 +70,11 @@ def of(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
 
 
 SUBMISSIONS = of(SCHEMA["$defs"]["Submission"])
-# No text ends with a line feed: for Python's own patterns, and so for this oracle, `$` stands before it too. Not in JSON Schema.
-OTHER: st.SearchStrategy[Any] = st.sampled_from([None, True, -1, 0, 1.5, 1e300, "", "ünï", "/etc/passwd", [], [[]], {}, {"x": 1}])
+# No text ends with a line feed: for Python's own patterns, and so for this oracle, `$` stands before it too. Not in
+# JSON Schema.
+OTHER: st.SearchStrategy[Any] = st.sampled_from(
+    [None, True, -1, 0, 1.5, 1e300, "", "ünï", "/etc/passwd", [], [[]], {}, {"x": 1}]
+)
 
 
 def enveloped(inner: Any) -> dict[str, Any]:
@@ -181,6 +189,9 @@ def test_a_wrong_id_and_a_missing_secret_have_statuses_of_their_own(start: Start
     server = start()
     one = fleet.samples()[0]
     answer = server.client.post("/v1/submissions", content=fleet.body(one | {"id": "0" * 64}))
-    assert (answer.status_code, answer.json()["error"]) == (409, "the submission is refused: its id is not that of its content")
+    assert (answer.status_code, answer.json()["error"]) == (
+        409,
+        "the submission is refused: its id is not that of its content",
+    )
     answer = server.client.delete("/v1/submissions/" + "0" * 64)
     assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")

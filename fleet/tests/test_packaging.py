@@ -36,7 +36,9 @@ def test_the_unit_and_the_container_give_the_server_what_it_takes() -> None:
         assert (program, args.run, args.table) == (PROGRAM, cli._serve, "/var/lib/brisk-fleet/table")
     assert f'ENTRYPOINT ["{PROGRAM}"]' in container
     # All that the source links to is copied too.
-    copied = [ROOT / line.split()[1] for line in container.splitlines() if line.startswith("COPY ") and "--from" not in line]
+    copied = [
+        ROOT / line.split()[1] for line in container.splitlines() if line.startswith("COPY ") and "--from" not in line
+    ]
     assert all(path.exists() for path in copied)
     source = ROOT / "fleet" / "src"
     links = {path.resolve() for path in source.rglob("*") if path.is_symlink()}
@@ -54,6 +56,9 @@ def test_systemd_takes_the_unit_and_rates_it_as_confined(tmp_path: Path) -> None
     told = [line for line in verified.stderr.splitlines() if "brisk-fleet" in line]
     assert (told, verified.returncode) == ([], 0), verified.stderr
     rated = subprocess.run(
-        ["systemd-analyze", "security", "--offline=true", "--threshold=15", str(unit)], capture_output=True, text=True, check=False
+        ["systemd-analyze", "security", "--offline=true", "--threshold=15", str(unit)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert rated.returncode == 0, rated.stdout[-500:] + rated.stderr

@@ -68,7 +68,9 @@ def test_what_is_not_of_the_form_is_refused(change: object, why: str) -> None:
         fleet.accepted(one)
 
 
-@pytest.mark.parametrize("body", [b"", b"[", b"NaN", b'{"id": 1, "id": 2}', b"[" * 100_000, b"x" * (257 << 10), b"\xff\xfe"])
+@pytest.mark.parametrize(
+    "body", [b"", b"[", b"NaN", b'{"id": 1, "id": 2}', b"[" * 100_000, b"x" * (257 << 10), b"\xff\xfe"]
+)
 def test_bytes_that_are_no_submission_are_refused(body: bytes) -> None:
     with pytest.raises(submission.InvalidError):
         submission.check(body)
@@ -213,16 +215,22 @@ def test_keys_are_private_and_never_overwritten(tmp_path: Path) -> None:
         minisign.Key.parse("x")
 
 
-@pytest.mark.skipif(shutil.which("minisign") is None, reason="minisign is not installed (Debian: minisign; scripts/setup fleet)")
+@pytest.mark.skipif(
+    shutil.which("minisign") is None, reason="minisign is not installed (Debian: minisign; scripts/setup fleet)"
+)
 def test_minisign_and_this_package_accept_each_others_keys_and_signatures(tmp_path: Path) -> None:
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(["minisign", *arguments], cwd=tmp_path, capture_output=True, text=True, check=False, input="")
+        return subprocess.run(
+            ["minisign", *arguments], cwd=tmp_path, capture_output=True, text=True, check=False, input=""
+        )
 
     public = minisign.write_pair(tmp_path / "ours.key")
     content = b'{"kind": "fleet_profiles"}\n'
     (tmp_path / "profiles.json").write_bytes(content)
     key = minisign.Key.parse((tmp_path / "ours.key").read_text(encoding="utf-8"))
-    (tmp_path / "profiles.json.minisig").write_text(key.sign(content, "timestamp:1\tfile:profiles.json\thashed"), encoding="utf-8")
+    (tmp_path / "profiles.json.minisig").write_text(
+        key.sign(content, "timestamp:1\tfile:profiles.json\thashed"), encoding="utf-8"
+    )
     said = run("-Vm", "profiles.json", "-p", public.name)
     assert said.returncode == 0, said.stderr
     assert "comment signature verified" in said.stdout

@@ -26,7 +26,9 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     program = shutil.which("moto_server")
     if program is None:
         pytest.skip("needs moto_server, a server of S3's protocol: pip install 'moto[server]'")
-    server = subprocess.Popen([program, "-H", "127.0.0.1", "-p", "0"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    server = subprocess.Popen(
+        [program, "-H", "127.0.0.1", "-p", "0"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
     assert server.stderr is not None
     address = None
     while address is None:
@@ -47,7 +49,9 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     server.wait(30)
 
 
-def test_a_table_on_s3_is_served_and_published_like_one_in_a_directory(bucket: str, start: Start, tmp_path: Path) -> None:
+def test_a_table_on_s3_is_served_and_published_like_one_in_a_directory(
+    bucket: str, start: Start, tmp_path: Path
+) -> None:
     place = f"{bucket}/results"
     server = start("--per-minute", "1000000", "--burst", "1000000", table=place)
     sent = fleet.devices("M1", 8, 1.0, 1) + fleet.devices("M2", 6, 2.0, 2)
@@ -74,7 +78,9 @@ def test_a_table_on_s3_is_served_and_published_like_one_in_a_directory(bucket: s
     pages = sorted(page.relative_to(tmp_path / "s3") for page in (tmp_path / "s3").rglob("*.html"))
     assert len(pages) == 5
     for page in pages:
-        assert (tmp_path / "s3" / page).read_text(encoding="utf-8") == (tmp_path / "directory" / page).read_text(encoding="utf-8")
+        assert (tmp_path / "s3" / page).read_text(encoding="utf-8") == (tmp_path / "directory" / page).read_text(
+            encoding="utf-8"
+        )
     data = [pq.read_table(tmp_path / out / "data" / "fleet.parquet").sort_by("id") for out in ("s3", "directory")]
     assert data[0].equals(data[1])
     assert main(["publish", "--table", "s3://no-such-bucket/results", str(tmp_path / "none")]) == 2

@@ -103,7 +103,8 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def damaged(random_: random.Random, inner: dict[str, Any]) -> None:
-    """Makes one value of a submission wrong, whatever it is: of another type, beyond every limit, unknown, or missing."""
+    """Makes one value of a submission wrong, whatever it is: of another type, beyond every limit, unknown, or
+    missing."""
     path = random_.choice([path for path in places(inner) if "firmware" not in path[-1:]])
     *way, key = path
     parent: Any = inner
@@ -182,7 +183,9 @@ def test_malformed_submissions_are_refused_and_end_nothing(start: Start, request
     assert server.stop() == ""
 
 
-def test_no_acknowledged_submission_is_lost_by_a_kill(start: Start, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+def test_no_acknowledged_submission_is_lost_by_a_kill(
+    start: Start, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
     random_ = random.Random(11)
     acknowledged: set[str] = set()
     made = 0
@@ -293,7 +296,8 @@ def test_a_disk_that_runs_full_loses_nothing_that_was_acknowledged(start: Start,
     (small_disk / "ballast").unlink()
     assert send() == 201
     assert server.client.get("/healthz").json() == {"status": "ok"}
-    # The library of the table tells of its own failure on standard error; the server ends by the signal that it was sent.
+    # The library of the table tells of its own failure on standard error; the server ends by the signal that it was
+    # sent.
     server.stop()
     assert server.process.returncode == -signal.SIGTERM
     stored = Table(str(table)).dataset().to_table(columns=["id"]).column("id").to_pylist()
@@ -303,7 +307,11 @@ def test_a_disk_that_runs_full_loses_nothing_that_was_acknowledged(start: Start,
 
 
 def memory_bytes(process: int, field: str) -> int:
-    line = next(line for line in Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines() if line.startswith(field))
+    line = next(
+        line
+        for line in Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
+        if line.startswith(field)
+    )
     return int(line.split()[1]) << 10
 
 
@@ -351,7 +359,8 @@ def test_hundreds_of_slow_and_huge_clients_hold_up_no_other(start: Start) -> Non
     took_s.sort()
     grown = memory_bytes(server.process.pid, "VmHWM:") - before
     print(  # figures of the run: pytest -s
-        f"200 submissions with 400 slow and 8 huge clients: median {took_s[100] * 1e3:.0f} ms, 95th percentile {took_s[190] * 1e3:.0f} ms, "
+        f"200 submissions with 400 slow and 8 huge clients: "
+        f"median {took_s[100] * 1e3:.0f} ms, 95th percentile {took_s[190] * 1e3:.0f} ms, "
         f"{len(answers)} huge bodies cut, {grown / 1e6:.0f} MB more memory"
     )
     assert any(b" 413 " in answer for answer in answers)

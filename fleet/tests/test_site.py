@@ -109,7 +109,9 @@ def test_pages_have_the_style_of_reports_and_charts_their_width(tmp_path: Path) 
             assert not re.search(r'(?:fill|stroke)="(?:#|rgb|black|white)', svg)
 
 
-MEASURE = """<!doctype html><iframe id="page" width="390" height="2000" style="border:0" src="/index.html"></iframe><script>
+MEASURE = """<!doctype html>
+<iframe id="page" width="390" height="2000" style="border:0" src="/index.html"></iframe>
+<script>
 addEventListener("load", () => {
   const page = document.getElementById("page").contentDocument;
   const all = [...page.querySelectorAll("svg[role=img], p, h3, .keys li, header *")];
@@ -129,7 +131,14 @@ def test_nothing_is_cut_on_a_phone(tmp_path: Path) -> None:
     handler = functools.partial(QuietHandler, directory=str(tmp_path / "site"))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+        flags = [
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+        ]
         flags += [
             "--disable-component-update",
             "--disable-sync",
@@ -159,7 +168,9 @@ def test_a_fleet_of_excluded_results_alone_says_why(tmp_path: Path) -> None:
     made = [fleet.envelope([fleet.bench(1.0 + n / 10, ("cpu_pressure", "few_repeats"))]) for n in range(2)]
     with table.writing():
         table.append([submission.row(fleet.accepted(one), TODAY) for one in made])
-    with pytest.raises(FleetError, match=r"of emulated devices; 2 are excluded by warnings \(cpu_pressure\): measure again"):
+    with pytest.raises(
+        FleetError, match=r"of emulated devices; 2 are excluded by warnings \(cpu_pressure\): measure again"
+    ):
         site.publish(table, tmp_path / "site", "duckdb", True, TODAY)
 
 
@@ -173,7 +184,9 @@ def test_queries_agree_with_numpy(tmp_path: Path) -> None:
     usable = queries.usable(queries.whole(queries.connect("duckdb"), filled(tmp_path / "table")), True)
     frame = usable.to_pandas()
     for row in queries.models(usable, "total_bytes_per_s").to_pandas().to_dict("records"):
-        values = frame[(frame.model == row["model"]) & (frame.device_class == row["device_class"])]["total_bytes_per_s"].to_numpy()
+        values = frame[(frame.model == row["model"]) & (frame.device_class == row["device_class"])][
+            "total_bytes_per_s"
+        ].to_numpy()
         median, low, high, kept, left = robust.summary(values)
         assert np.allclose([row["median"], row["lower_quartile"], row["upper_quartile"]], [median, low, high])
         assert (row["devices"], row["outliers"]) == (kept, left)
@@ -219,7 +232,10 @@ def test_profiles_have_evidence_and_a_signature(tmp_path: Path) -> None:
         table.append(rows)
     key = tmp_path / "fleet.key"
     assert main(["keygen", str(key)]) == 0
-    assert main(["profiles", "--table", str(tmp_path / "table"), "--key", str(key), "--emulated", str(tmp_path / "out")]) == 0
+    assert (
+        main(["profiles", "--table", str(tmp_path / "table"), "--key", str(key), "--emulated", str(tmp_path / "out")])
+        == 0
+    )
     content = (tmp_path / "out" / "profiles.json").read_bytes()
     signature = (tmp_path / "out" / "profiles.json.minisig").read_text(encoding="utf-8")
     minisign.verify(key.with_suffix(".pub").read_text(encoding="utf-8"), content, signature)
@@ -243,9 +259,12 @@ def test_spark_and_duckdb_give_the_same(tmp_path: Path, request: pytest.FixtureR
     for engine in ("duckdb", "spark"):
         # Each in a process of its own, whose memory is its own.
         subprocess.run(
-            [sys.executable, script, "ask", str(tmp_path / "table"), engine, str(tmp_path)], check=True, stderr=subprocess.DEVNULL
+            [sys.executable, script, "ask", str(tmp_path / "table"), engine, str(tmp_path)],
+            check=True,
+            stderr=subprocess.DEVNULL,
         )
-        answers[engine] = pickle.loads((tmp_path / f"{engine}.pickle").read_bytes())  # noqa: S301  # written a moment ago
+        # Written a moment ago.
+        answers[engine] = pickle.loads((tmp_path / f"{engine}.pickle").read_bytes())  # noqa: S301
         figures = json.loads((tmp_path / f"{engine}.json").read_text(encoding="utf-8"))
         print(f"{engine}, {rows} rows: {figures['total_s']:.1f} s, {figures['peak_bytes'] / 1e9:.2f} GB")  # pytest -s
     assert len(answers["duckdb"]) == 12

@@ -1,4 +1,5 @@
-"""`brisk submit` over HTTPS: TLS before a server, with certificates of a made-up authority. Needs the command brisk (option --brisk)."""
+"""`brisk submit` over HTTPS: TLS before a server, with certificates of a made-up authority. Needs the command brisk
+(option --brisk)."""
 
 from __future__ import annotations
 
@@ -26,14 +27,36 @@ pytestmark = pytest.mark.full
 
 def document() -> dict[str, Any]:
     """A slowdown study of an emulated device: the shortest document that can be submitted."""
-    summary = {"count": 3, "median": 2.0, "low": 1.9, "high": 2.1, "confidence": 0.75, "min": 1.9, "max": 2.1, "variation": 0.01}
+    summary = {
+        "count": 3,
+        "median": 2.0,
+        "low": 1.9,
+        "high": 2.1,
+        "confidence": 0.75,
+        "min": 1.9,
+        "max": 2.1,
+        "variation": 0.01,
+    }
     names = ("read_alone_us", "read_beside_us", "write_alone_us", "write_beside_us", "read_slowdown", "write_slowdown")
-    device = {"name": "loop3", "size_bytes": 1 << 30, "rotational": False, "schedulers_available": [], "logical_block_bytes": 4096}
+    device = {
+        "name": "loop3",
+        "size_bytes": 1 << 30,
+        "rotational": False,
+        "schedulers_available": [],
+        "logical_block_bytes": 4096,
+    }
     unknown = ("model", "scheduler", "queue_depth_requests", "read_ahead_kib", "max_request_kib", "write_cache")
     environment = {"brisk_version": "0.1.0", "kernel": "6.18.4", "architecture": "x86_64", "cpus": 2, "path": "/x"}
     environment |= {"file_system": None, "mount_options": None}
     environment["device"] = device | dict.fromkeys(unknown) | {"lab_preset": "galaxy-s5-emmc"}
-    head = {"kind": "slowdown", "schema_version": 1, "started": "2026-10-05T20:28:59Z", "duration_s": 12.5, "seed": 42, "warnings": []}
+    head = {
+        "kind": "slowdown",
+        "schema_version": 1,
+        "started": "2026-10-05T20:28:59Z",
+        "duration_s": 12.5,
+        "seed": 42,
+        "warnings": [],
+    }
     rows = [{"pattern": "random", "streams": 1} | dict.fromkeys(names, summary)]
     return head | {"block_bytes": 4096, "stream_bytes": 65536, "rows": rows, "environment": environment}
 
@@ -49,7 +72,9 @@ class Authority:
     def made(cls, name: str) -> Authority:
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-        return cls(key, certificate(subject, subject, key, key, [(x509.BasicConstraints(ca=True, path_length=0), True)]))
+        return cls(
+            key, certificate(subject, subject, key, key, [(x509.BasicConstraints(ca=True, path_length=0), True)])
+        )
 
     def file(self, path: Path) -> Path:
         path.write_bytes(self.certificate.public_bytes(serialization.Encoding.PEM))
@@ -137,7 +162,9 @@ def test_a_server_is_believed_by_its_certificate_alone(start: Start, proxy: Prox
         receipts = ("--receipts", str(tmp_path / "receipts"), "--server", url)
         environment = {name: value for name, value in os.environ.items() if not name.startswith("SSL_CERT")}
         command = [brisk, "submit", *more, *receipts]
-        return subprocess.run(command, env=environment | {"SSL_CERT_FILE": str(trusted)}, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            command, env=environment | {"SSL_CERT_FILE": str(trusted)}, capture_output=True, text=True, check=False
+        )
 
     file = tmp_path / "document.json"
     file.write_text(json.dumps(document()), encoding="utf-8")

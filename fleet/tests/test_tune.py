@@ -1,4 +1,5 @@
-"""From the frontiers of a fleet to a tuned device: `brisk-fleet profiles`, then `brisk tune --from` on an emulated device.
+"""From the frontiers of a fleet to a tuned device: `brisk-fleet profiles`, then `brisk tune --from` on an emulated
+device.
 
 Needs root, the commands brisk and brisk-lab (option --brisk), and FUSE and loop devices.
 """
@@ -27,7 +28,12 @@ pytestmark = pytest.mark.full
 # Its gain is large beside the noise of six pairs; that of galaxy-s5-emmc is not.
 PRESET = "nexus4-emmc"
 # Reads before writes, and no more writes in flight than the device takes, so that writes keep their throughput.
-GOOD = {"scheduler": "mq-deadline", "mq-deadline/async_depth": "4", "mq-deadline/fifo_batch": "1", "mq-deadline/prio_aging_expire": "100"}
+GOOD = {
+    "scheduler": "mq-deadline",
+    "mq-deadline/async_depth": "4",
+    "mq-deadline/fifo_batch": "1",
+    "mq-deadline/prio_aging_expire": "100",
+}
 
 
 @dataclass
@@ -40,14 +46,21 @@ class Device:
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         environment = os.environ | {"BRISK_RUN_DIR": str(self.folder / "run")}
-        return subprocess.run([str(self.brisk), *arguments], env=environment, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            [str(self.brisk), *arguments], env=environment, capture_output=True, text=True, check=False
+        )
 
     def tune(self, file: Path, *more: str) -> subprocess.CompletedProcess[str]:
         folders = ("--profiles", str(self.folder / "kept"), "--run-dir", str(self.folder / "run"))
-        return self.run("tune", self.name, "--from", str(file), "--key", str(self.folder / "fleet.pub"), *folders, *more)
+        return self.run(
+            "tune", self.name, "--from", str(file), "--key", str(self.folder / "fleet.pub"), *folders, *more
+        )
 
     def queue(self) -> dict[str, str]:
-        files = [Path(f"/sys/block/{self.name}/queue") / name for name in ("scheduler", "nr_requests", "wbt_lat_usec", "max_sectors_kb")]
+        files = [
+            Path(f"/sys/block/{self.name}/queue") / name
+            for name in ("scheduler", "nr_requests", "wbt_lat_usec", "max_sectors_kb")
+        ]
         return {file.name: file.read_text(encoding="utf-8") for file in files}
 
     def kept(self) -> str | None:
@@ -83,7 +96,8 @@ def made(folder: Path, settings: dict[str, str], priorities: bool = False, model
         one = fleet.frontier(0.3 + 0.01 * number)
         one["points"][1] |= {"scheduler": settings["scheduler"], "settings": settings, "priorities": priorities}
         rows.append(
-            submission.row(fleet.accepted(fleet.envelope([one], kind="emmc") | {}), dt.date(2026, 11, 25)) | {"storage_model": model}
+            submission.row(fleet.accepted(fleet.envelope([one], kind="emmc") | {}), dt.date(2026, 11, 25))
+            | {"storage_model": model}
         )
     out = folder / f"out-{len(list(folder.glob('out-*')))}"
     table = Table.create(str(out / "table"))
@@ -148,10 +162,14 @@ def test_what_cannot_be_trusted_or_applied_changes_nothing(device: Device) -> No
         return tuned.stderr
 
     good = made(device.folder, GOOD, priorities=True)
-    assert "is out of range: 4 to 16" in refused(made(device.folder, {"scheduler": "mq-deadline", "nr_requests": "4096"}))
+    assert "is out of range: 4 to 16" in refused(
+        made(device.folder, {"scheduler": "mq-deadline", "nr_requests": "4096"})
+    )
     unknown = refused(made(device.folder, {"scheduler": "mq-deadline", "rotational": "1"}))
     assert "'rotational' is no setting that a search tries with scheduler mq-deadline" in unknown
-    assert "this kernel has no scheduler 'adios'" in refused(made(device.folder, {"scheduler": "adios", "nr_requests": "8"}))
+    assert "this kernel has no scheduler 'adios'" in refused(
+        made(device.folder, {"scheduler": "adios", "nr_requests": "8"})
+    )
     other = refused(made(device.folder, GOOD, True, "galaxy-s5-emmc"))
     assert f"the file has no settings for model {PRESET}" in other
     good.write_bytes(good.read_bytes().replace(b'"100"', b'"999"'))

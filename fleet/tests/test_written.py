@@ -57,7 +57,10 @@ def test_an_export_to_a_full_disk_ends_with_a_message_and_leaves_what_was(
 ) -> None:
     many = documents if name.endswith("jsonl") else many
     ended = fleet_command("export", "--table", many, small_disk / name)
-    assert (ended.returncode, ended.stderr) == (2, f"brisk-fleet: cannot write {small_disk / name}: No space left on device\n")
+    assert (ended.returncode, ended.stderr) == (
+        2,
+        f"brisk-fleet: cannot write {small_disk / name}: No space left on device\n",
+    )
     assert list(small_disk.iterdir()) == []
     (small_disk / name).write_bytes(b"as before")
     (small_disk / name).chmod(0o640)
@@ -70,7 +73,9 @@ def test_an_export_to_a_full_disk_ends_with_a_message_and_leaves_what_was(
 
 @pytest.mark.parametrize("form", ["parquet", "jsonl"])
 @pytest.mark.parametrize("limit_bytes", [0, 1, 1000, -1])
-def test_an_export_beyond_the_limit_of_a_file_leaves_nothing(tmp_path: Path, table: Path, form: str, limit_bytes: int) -> None:
+def test_an_export_beyond_the_limit_of_a_file_leaves_nothing(
+    tmp_path: Path, table: Path, form: str, limit_bytes: int
+) -> None:
     if limit_bytes < 0:
         assert main(["export", "--table", str(table), str(tmp_path / f"whole.{form}")]) == 0
         limit_bytes = (tmp_path / f"whole.{form}").stat().st_size - 1
@@ -85,7 +90,9 @@ def test_an_export_beyond_the_limit_of_a_file_leaves_nothing(tmp_path: Path, tab
     assert list(tmp_path.iterdir()) == []
 
 
-def test_targets_that_are_no_files_are_written_to_or_refused(tmp_path: Path, table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_targets_that_are_no_files_are_written_to_or_refused(
+    tmp_path: Path, table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     def refused(out: Path) -> str:
         assert main(["export", "--table", str(table), str(out)]) == 2
         return capsys.readouterr().err
@@ -139,7 +146,9 @@ def test_an_export_that_is_ended_leaves_nothing(tmp_path: Path, table: Path, num
 
 
 @pytest.mark.parametrize("target", ["/dev/full", "closed"])
-def test_a_report_without_a_reader_changes_no_status_and_one_on_a_full_disk_does(tmp_path: Path, table: Path, target: str) -> None:
+def test_a_report_without_a_reader_changes_no_status_and_one_on_a_full_disk_does(
+    tmp_path: Path, table: Path, target: str
+) -> None:
     command = [sys.executable, "-m", "brisk_fleet", "export", "--table", str(table), str(tmp_path / "out.jsonl")]
     if target == "closed":
         read, write = os.pipe()
@@ -150,7 +159,10 @@ def test_a_report_without_a_reader_changes_no_status_and_one_on_a_full_disk_does
     else:
         with Path(target).open("wb") as full:
             ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-        assert (ended.returncode, ended.stderr) == (2, "brisk-fleet: cannot write standard output: No space left on device\n")
+        assert (ended.returncode, ended.stderr) == (
+            2,
+            "brisk-fleet: cannot write standard output: No space left on device\n",
+        )
     assert (tmp_path / "out.jsonl").read_bytes() == fleet.SAMPLES.read_bytes()
 
 
@@ -160,7 +172,9 @@ def filled(disk: Path, free_bytes: int) -> None:
         file.write(bytes(os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize - free_bytes))
 
 
-def test_a_site_and_profiles_on_a_full_disk_stay_as_they_were(small_disk: Path, table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_site_and_profiles_on_a_full_disk_stay_as_they_were(
+    small_disk: Path, table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     key = small_disk / "fleet.key"
     assert main(["keygen", str(key)]) == 0
     publish = ["publish", "--emulated", "--table", str(table), str(small_disk / "site")]
@@ -188,7 +202,9 @@ def test_a_site_and_profiles_on_a_full_disk_stay_as_they_were(small_disk: Path, 
     assert sorted(small_disk.rglob("*")) == before
 
 
-def test_keys_on_a_full_disk_are_not_there_and_none_is_overwritten(small_disk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_keys_on_a_full_disk_are_not_there_and_none_is_overwritten(
+    small_disk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     filled(small_disk, 0)
     assert main(["keygen", str(small_disk / "fleet.key")]) == 2
     assert "No space left on device" in capsys.readouterr().err
@@ -230,7 +246,9 @@ def read_only(small_disk: Path, table: Path) -> Iterator[Path]:
     subprocess.run(["mount", "-o", "remount,rw", str(small_disk)], check=True)
 
 
-def test_a_table_that_cannot_be_written_is_read(read_only: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_that_cannot_be_written_is_read(
+    read_only: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["export", "--table", str(read_only), str(tmp_path / "out.jsonl")]) == 0
     assert main(["publish", "--emulated", "--table", str(read_only), str(tmp_path / "site")]) == 0
     for command in (["compact"], ["ingest", str(fleet.SAMPLES)], ["serve", "--port", "0"]):
@@ -245,7 +263,9 @@ def damaged_log(place: Path) -> None:
 
 def newer(place: Path) -> None:
     first = next((place / "_delta_log").glob("*0.json"))
-    first.write_text(first.read_text(encoding="utf-8").replace('"minReaderVersion":1', '"minReaderVersion":99'), encoding="utf-8")
+    first.write_text(
+        first.read_text(encoding="utf-8").replace('"minReaderVersion":1', '"minReaderVersion":99'), encoding="utf-8"
+    )
 
 
 def cut_data(place: Path) -> None:

@@ -1,8 +1,8 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0-only
-# What plans are made of: shell functions for the guest, in the words of busybox. A plan is this file and calls of these,
-# written by brisk-lab (lab/src/vm/plan.rs); tests in kernel/tests are scripts behind this file. Lines "@ {...}" are for
-# the host; the last is {"end":true}, and before it {"dmesg":N}: how many lines of the kernel's log complain.
+# What plans are made of: shell functions for the guest, in the words of busybox. A plan is this file and calls of
+# these, written by brisk-lab (lab/src/vm/plan.rs); tests in kernel/tests are scripts behind this file. Lines "@ {...}"
+# are for the host; the last is {"end":true}, and before it {"dmesg":N}: how many lines of the kernel's log complain.
 
 flash=/sys/kernel/debug/brisk_flash
 queue=/sys/block/flash0/queue
@@ -14,10 +14,11 @@ step() { printf '== %s\n' "$*"; }
 quoted() { printf '%s' "$*" | tr '"\\\n' "'/ "; }
 
 complaints() {
-    dmesg | grep -E 'BUG|WARNING|Oops|KASAN|KCSAN|UBSAN|possible (circular|recursive)|inconsistent lock|INFO: task|blocked for more|rcu.*stall|soft lockup|general protection|unreferenced object|scheduling while atomic|refcount_t'
+    dmesg | grep -E 'BUG|WARNING|Oops|KASAN|KCSAN|UBSAN|possible (circular|recursive)|inconsistent lock|INFO: task'\
+'|blocked for more|rcu.*stall|soft lockup|general protection|unreferenced object|scheduling while atomic|refcount_t'
 }
-# Memory that nothing points to any more, where the kernel looks for it. It tells only of what is older than five seconds
-# and was found twice.
+# Memory that nothing points to any more, where the kernel looks for it. It tells only of what is older than five
+# seconds and was found twice.
 leaks() {
     [ -e /sys/kernel/debug/kmemleak ] || return 0
     sleep 6
@@ -57,6 +58,15 @@ eventually() {
 # any WORDS...: one of them.
 any() { shift $((RANDOM % $#)) && echo "$1"; }
 
+# Models of flash for `create`, whose later parameters replace earlier ones: four dies in the order of requests
+# (kernel/scenarios/devices/four-dies.toml), and the eMMC of a Nexus 4 (lab/src/flash/presets/nexus4-emmc.toml).
+four_dies='command_ns=6000,bus_page_ns=5000,read_ns=70000,read_next_ns=70000,read_floor_ns=70000,program_ns=400000'
+four_dies="$four_dies,units=4,buffer_pages=64,block_pages=256,spare_percent=7"
+nexus4='command_ns=10000,bus_page_ns=62300,read_lookup_ns=110000,read_ns=402000,read_next_ns=300000,read_ramp_pages=13'
+nexus4="$nexus4,read_floor_ns=20000,program_ns=1465000,program_pages=6,program_any=0,stray_ns=6700000"
+nexus4="$nexus4,stray_slice_ns=1465000,queue_depth=4,units=1,buffer_pages=32,write_cache=1,flush_ns=2000000"
+nexus4="$nexus4,discard_ns=500000,erase_ns=5000000,block_pages=512,spare_percent=7,gc_low_blocks=4"
+nexus4="$nexus4,read_chunk_pages=16,reads_per_turn=1"
 # create NAME=VALUE,...: a flash device, see kernel/flash/debugfs.c.
 create() { write "$flash/create" "$1"; }
 remove() { write "$flash/remove" "$1"; }
@@ -71,7 +81,8 @@ counted() { sed -n "s/^$2 //p" "$flash/$1/counters"; }
 reset_counters() { write "$flash/$1/counters" 0; }
 # counters DEVICE LABEL: all of them for the host.
 counters() {
-    emit "{\"counters\":\"$2\",\"device\":\"$1\"$(sed 's/^\([^ ]*\) \(.*\)/,"\1":\2/' "$flash/$1/counters" | tr -d '\n')}"
+    emit "{\"counters\":\"$2\",\"device\":\"$1\"$(sed 's/^\([^ ]*\) \(.*\)/,"\1":\2/' "$flash/$1/counters" |
+        tr -d '\n')}"
 }
 
 # The first reason counts; what follows in the case is left out.
@@ -90,8 +101,8 @@ case_begin() {
     emit "{\"case\":$1}"
 }
 
-# device_up DEPTH QUEUES STORE FIELDS: a fresh flash device, /dev/flash0. STORE is raw (keeps no data), kept, or prepared
-# (all memory taken at once, as swap needs it).
+# device_up DEPTH QUEUES STORE FIELDS: a fresh flash device, /dev/flash0. STORE is raw (keeps no data), kept, or
+# prepared (all memory taken at once, as swap needs it).
 device_up() {
     case $3 in
     raw) kept='store=0' ;;

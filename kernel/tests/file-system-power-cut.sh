@@ -1,17 +1,18 @@
-# ext4 and f2fs keep synced data, and are consistent after fsck, when power fails under load while schedulers are switched:
-# each power cut has another pair of schedulers, the current and the previous one.
+# ext4 and f2fs keep synced data, and are consistent after fsck, when power fails under load while schedulers are
+# switched: each power cut has another pair of schedulers, the current and the previous one.
 # needs: mkfs.ext4 e2fsck mkfs.f2fs fsck.f2fs
 # modules: mq-deadline kyber-iosched bfq smartio ext4
 # modules-if-there: f2fs
 # seconds: 150
 device=$flash/flash0
 schedulers='none mq-deadline kyber bfq smartio'
-# The device has a cache of a megabyte that drains more slowly than the load fills it, so that data is at risk. A kernel with
-# checks writes so slowly that the device has to be slower still.
+# The device has a cache of a megabyte that drains more slowly than the load fills it, so that data is at risk. A kernel
+# with checks writes so slowly that the device has to be slower still.
 slow=,program_ns=1600000,buffer_pages=256
 timed || slow=,program_ns=4000000,buffer_pages=2048
 up() {
-    create "name=flash0,pages=32768,command_ns=6000,bus_page_ns=5000,read_ns=70000,read_next_ns=70000,read_floor_ns=70000,program_ns=400000,flush_ns=200000,discard_ns=50000,erase_ns=1000000,units=4,queue_depth=32,buffer_pages=64,write_cache=1,block_pages=256,spare_percent=7,power_cut=1,$1$slow" ||
+    model="name=flash0,$four_dies,pages=32768,flush_ns=200000,discard_ns=50000,erase_ns=1000000"
+    create "$model,queue_depth=32,write_cache=1,power_cut=1,$1$slow" ||
         fail "no device: $(dmesg | tail -n 1)"
 }
 down() { remove flash0 || fail 'the device stays'; }
@@ -27,8 +28,8 @@ whole() {
     f2fs) fsck.f2fs --dry-run /dev/flash0 >/tmp/fsck 2>&1 && ! grep -q 'Fail' /tmp/fsck ;;
     esac
 }
-# Files are created, grown, renamed and synced, until the load is ended or writes fail. Every other one is large and written
-# with direct I/O, so that there is always data in the device's cache.
+# Files are created, grown, renamed and synced, until the load is ended or writes fail. Every other one is large and
+# written with direct I/O, so that there is always data in the device's cache.
 churn() {
     i=0
     while [ $((i % 2)) -eq 0 ] && how='bs=16k count=5' || how='bs=256k count=4 oflag=direct'
@@ -58,7 +59,8 @@ for kind in ext4 f2fs; do
             step "$kind: power fails under $under, just after $before"
             scheduler "$before"
             mounted $options || fail "mount before cut $cut: $(cat /tmp/said)"
-            dd if=/dev/urandom of=/mnt/kept.$((cut % 8)) bs=64k count=8 conv=fsync 2>/dev/null || fail "write before cut $cut"
+            dd if=/dev/urandom of=/mnt/kept.$((cut % 8)) bs=64k count=8 conv=fsync 2>/dev/null ||
+                fail "write before cut $cut"
             md5sum /mnt/kept.* >/tmp/sums
             churn >/dev/null 2>&1 &
             load=$!

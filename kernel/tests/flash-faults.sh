@@ -1,11 +1,12 @@
-# Injected faults of the lab's device: read errors, hanging requests, refusals, requeues; and cases without faults: flushes,
-# FUA, discards, invalid parameters.
+# Injected faults of the lab's device: read errors, hanging requests, refusals, requeues; and cases without faults:
+# flushes, FUA, discards, invalid parameters.
 # needs: blkdiscard
 # modules: mq-deadline kyber-iosched bfq smartio
 # seconds: 60
 device=$flash/flash0
 schedulers='none mq-deadline kyber bfq smartio'
-parameters='pages=16384,command_ns=6000,bus_page_ns=5000,read_ns=70000,read_next_ns=70000,read_floor_ns=70000,program_ns=400000,flush_ns=200000,discard_ns=50000,erase_ns=1000000,units=4,queue_depth=32,buffer_pages=16,write_cache=1,block_pages=256,spare_percent=7'
+parameters="$four_dies,pages=16384,flush_ns=200000,discard_ns=50000,erase_ns=1000000"
+parameters="$parameters,queue_depth=32,buffer_pages=16,write_cache=1"
 up() { write "$flash/create" "name=flash0,$parameters,$1" || fail "no device: $(dmesg | tail -n 1)"; }
 down() { write "$flash/remove" flash0 || fail 'the device stays'; }
 control() { write "$device/control" "$*" || fail "control $*"; }

@@ -1,17 +1,19 @@
-# A power cut reverts only data that no flush has made durable: checked page by page under every scheduler, and by ext4 and its
-# fsck.
+# A power cut reverts only data that no flush has made durable: checked page by page under every scheduler, and by ext4
+# and its fsck.
 # needs: mkfs.ext4 e2fsck
 # modules: mq-deadline kyber-iosched bfq smartio
 # seconds: 120
 device=$flash/flash0
 schedulers='none mq-deadline kyber bfq smartio'
-# A kernel with checks takes longer for each request. The device is therefore slower too, so that it has data at risk; power
-# cuts are further apart, so that jobs have verified all their pages before the next one; and power stays off longer, so that
-# each job notices it.
+# A kernel with checks takes longer for each request. The device is therefore slower too, so that it has data at risk;
+# power cuts are further apart, so that jobs have verified all their pages before the next one; and power stays off
+# longer, so that each job notices it.
 slower=1
 timed || slower=10
 up() {
-    write "$flash/create" "name=flash0,pages=16384,command_ns=6000,bus_page_ns=5000,read_ns=70000,read_next_ns=70000,read_floor_ns=70000,program_ns=$((slower * 400000)),flush_ns=$((slower * 200000)),discard_ns=50000,erase_ns=1000000,units=4,queue_depth=32,buffer_pages=64,write_cache=1,block_pages=256,spare_percent=7,power_cut=1,$1" ||
+    model="name=flash0,$four_dies,pages=16384,program_ns=$((slower * 400000)),flush_ns=$((slower * 200000))"
+    model="$model,discard_ns=50000,erase_ns=1000000,queue_depth=32,write_cache=1"
+    write "$flash/create" "$model,power_cut=1,$1" ||
         fail "no device: $(dmesg | tail -n 1)"
 }
 down() { write "$flash/remove" flash0 || fail 'the device stays'; }
@@ -27,7 +29,8 @@ for each in $schedulers; do
     probe /dev/flash0 name=a op=verify size=1048576 seed=11 stop=$((slower * 1500000000)) -- \
         name=b op=verify size=2097152 offset=4194304 seed=12 discards=1 stop=$((slower * 1500000000)) -- \
         name=c op=verify size=2097152 offset=16777216 seed=13 dsync=1 stop=$((slower * 1500000000)) -- \
-        name=d op=verify size=4194304 offset=33554432 seed=14 stop=$((slower * 1500000000)) >/tmp/said 2>/tmp/complaints &
+        name=d op=verify size=4194304 offset=33554432 seed=14 stop=$((slower * 1500000000)) >/tmp/said \
+        2>/tmp/complaints &
     load=$!
     # A fresh device holds zeroes, so the jobs have looked at all of it when they begin to write.
     eventually writing
@@ -47,7 +50,8 @@ done
 
 step 'durable data is not lost with data written over it'
 up depth=4
-probe /dev/flash0 op=verify size=65536 fsync_every=2 seed=15 stop=$((slower * 1200000000)) >/tmp/said 2>/tmp/complaints &
+probe /dev/flash0 op=verify size=65536 fsync_every=2 seed=15 stop=$((slower * 1200000000)) >/tmp/said \
+    2>/tmp/complaints &
 load=$!
 eventually writing
 for cut in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
@@ -86,7 +90,8 @@ for each in $schedulers; do
         md5sum /mnt/kept.* >/tmp/sums
         (
             i=0
-            while dd if=/dev/urandom of=/mnt/loose.$((i % 7)) bs=16k count=5 && mv /mnt/loose.$((i % 7)) /mnt/moved.$((i % 3)); do
+            while dd if=/dev/urandom of=/mnt/loose.$((i % 7)) bs=16k count=5 &&
+                mv /mnt/loose.$((i % 7)) /mnt/moved.$((i % 3)); do
                 i=$((i + 1))
                 [ $((i % 5)) -ne 0 ] || sync
             done

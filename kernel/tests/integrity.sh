@@ -1,5 +1,5 @@
-# Data is intact while schedulers are switched from each to each under load: fio's own verification on the bare device and on
-# files of ext4 and f2fs, concurrent with the probe's; and a wrong page is detected.
+# Data is intact while schedulers are switched from each to each under load: fio's own verification on the bare device
+# and on files of ext4 and f2fs, concurrent with the probe's; and a wrong page is detected.
 # needs: fio mkfs.ext4 e2fsck mkfs.f2fs fsck.f2fs
 # modules: mq-deadline kyber-iosched bfq smartio ext4
 # modules-if-there: f2fs
@@ -8,7 +8,8 @@
 device=$flash/flash0
 schedulers='none mq-deadline kyber bfq smartio'
 up() {
-    create "name=flash0,pages=65536,command_ns=6000,bus_page_ns=5000,read_ns=70000,read_next_ns=70000,read_floor_ns=70000,program_ns=400000,flush_ns=200000,discard_ns=50000,erase_ns=1000000,units=4,queue_depth=32,buffer_pages=64,write_cache=1,block_pages=256,spare_percent=7,store=1,$1" ||
+    model="name=flash0,$four_dies,pages=65536,flush_ns=200000,discard_ns=50000,erase_ns=1000000"
+    create "$model,queue_depth=32,write_cache=1,store=1,$1" ||
         fail "no device: $(dmesg | tail -n 1)"
 }
 down() { remove flash0 || fail 'the device stays'; }
@@ -44,7 +45,8 @@ for shape in depth=32 depth=2; do
     first=$!
     job large --filename=/dev/flash0 --offset=64M --rw=write --bs=256k --size=64M --iodepth=4 &
     second=$!
-    probe /dev/flash0 op=verify offset=201326592 size=16777216 seed=9 discards=1 stop_bytes=67108864 >/tmp/said 2>/tmp/complaints &
+    probe /dev/flash0 op=verify offset=201326592 size=16777216 seed=9 discards=1 stop_bytes=67108864 >/tmp/said \
+        2>/tmp/complaints &
     third=$!
     switched $first
     wait $first || fail "fio: $(tail -n 3 /tmp/fio.small)"

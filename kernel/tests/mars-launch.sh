@@ -1,5 +1,5 @@
-# memory.swap.launch: the launch of a group lowers the watermarks by the reserve, refuses memory.reclaim of other groups, keeps
-# kswapd from swapping out, and ends by itself.
+# memory.swap.launch: the launch of a group lowers the watermarks by the reserve, refuses memory.reclaim of other
+# groups, keeps kswapd from swapping out, and ends by itself.
 # config: MARS_SWAP
 # memory: 640MiB
 # seconds: 60
@@ -13,7 +13,7 @@ launching() { [ "$(sed -n 's/^launching //p' $areas)" != 0 ]; }
 not_launching() { ! launching; }
 event() { sed -n "s/^$1 //p" /proc/vmstat; }
 
-must create 'name=flash0,pages=65536,command_ns=6000,bus_page_ns=5000,read_ns=70000,read_next_ns=70000,read_floor_ns=70000,program_ns=100000,units=4,buffer_pages=64,block_pages=256,spare_percent=7,queue_depth=32,depth=32,store=1'
+must create "name=flash0,$four_dies,pages=65536,program_ns=100000,queue_depth=32,depth=32,store=1"
 must mkswap /dev/flash0 >/dev/null
 must swapon /dev/flash0
 mkfifo /tmp/orders
@@ -30,7 +30,8 @@ with=$(low_pages)
 [ "$(cat $cgroups/group1/memory.swap.launch)" = 0 ] || fail 'a group is launched that nothing launched'
 echo 60000 >$settings/launch_cap_ms
 must write $cgroups/group1/memory.swap.launch 1
-[ "$(cat $cgroups/group1/memory.swap.launch)$(cat $cgroups/group2/memory.swap.launch)" = 10 ] || fail 'the wrong group is launched'
+[ "$(cat $cgroups/group1/memory.swap.launch)$(cat $cgroups/group2/memory.swap.launch)" = 10 ] ||
+    fail 'the wrong group is launched'
 [ "$(low_pages)" = "$before" ] || fail "a launch leaves $(low_pages) pages, not $before"
 
 step 'memory.reclaim of others is refused'
@@ -39,8 +40,8 @@ must write $cgroups/group1/memory.reclaim 1048576
 must write $cgroups/group2/memory.swap.launch 0
 launching || fail 'another group has ended the launch'
 
-# pressed: kswapd has to reclaim: free memory is made to lie below the watermark. The page cache is small then, so anonymous
-# pages are what it could take.
+# pressed: kswapd has to reclaim: free memory is made to lie below the watermark. The page cache is small then, so
+# anonymous pages are what it could take.
 pressed() {
     echo 3 >/proc/sys/vm/drop_caches
     swapped=$(event pswpout)
@@ -70,7 +71,8 @@ step 'a launch ends by itself, and the last one counts'
 echo 300 >$settings/launch_cap_ms
 must write $cgroups/group1/memory.swap.launch 1
 must write $cgroups/group2/memory.swap.launch 1
-[ "$(cat $cgroups/group1/memory.swap.launch)$(cat $cgroups/group2/memory.swap.launch)" = 01 ] || fail 'the first launch counts'
+[ "$(cat $cgroups/group1/memory.swap.launch)$(cat $cgroups/group2/memory.swap.launch)" = 01 ] ||
+    fail 'the first launch counts'
 eventually not_launching
 [ "$(low_pages)" = "$with" ] || fail "its end leaves $(low_pages) pages, not $with"
 ! write $cgroups/group1/memory.swap.launch 2 || fail 'memory.swap.launch takes 2'

@@ -1,12 +1,13 @@
-# Slots of the swap area by memory group: groups that are swapped out page by page in turn have consecutive slots each, clean pages
-# are not written again at 75 % full, at 95 % full the stock path takes over, and freed extents are discarded in batches. Without
-# MARS the same load gives scattered slots and writes clean pages again: the test can tell the difference.
+# Slots of the swap area by memory group: groups that are swapped out page by page in turn have consecutive slots each,
+# clean pages are not written again at 75 % full, at 95 % full the stock path takes over, and freed extents are
+# discarded in batches. Without MARS the same load gives scattered slots and writes clean pages again: the test can tell
+# the difference.
 # config: MARS_SWAP
 # memory: 640MiB
 # seconds: 200
 areas=/sys/kernel/debug/mars/areas
 settings=/sys/kernel/mm/mars
-flash0='pages=16384,command_ns=6000,bus_page_ns=5000,read_ns=70000,read_next_ns=70000,read_floor_ns=70000,program_ns=100000,units=4,buffer_pages=64,block_pages=256,spare_percent=7,queue_depth=32,depth=32,store=1,prealloc=1'
+flash0="$four_dies,pages=16384,program_ns=100000,queue_depth=32,depth=32,store=1,prealloc=1"
 
 # groups_up COUNT BYTES CHUNK_PAGES: see kernel/probe/groups.c
 groups_up() {
@@ -70,7 +71,8 @@ awk '/^group/ && $8 > 14 { exit 1 }' /tmp/said || fail "a group lies in too many
 [ "$(of refused)" = 0 ] || fail 'the stock path was used although extents were free'
 reset_counters flash0
 verified '75 % full'
-at_least "$(counted flash0 pages_read)" $((pages - 200)) "only $(counted flash0 pages_read) pages were read from the device"
+at_least "$(counted flash0 pages_read)" $((pages - 200)) \
+    "only $(counted flash0 pages_read) pages were read from the device"
 ask where
 reset_counters flash0
 ask out
@@ -86,7 +88,8 @@ eventually idle
 cat $areas
 at_least "$(of trims)" 48 "only $(of trims) extents were discarded"
 [ "$(of trim_requests)" -lt "$(of trims)" ] || fail "$(of trims) extents took $(of trim_requests) requests"
-at_least "$(counted flash0 pages_discarded)" $((48 * 256)) "the device saw $(counted flash0 pages_discarded) discarded pages"
+at_least "$(counted flash0 pages_discarded)" $((48 * 256)) \
+    "the device saw $(counted flash0 pages_discarded) discarded pages"
 swap_down
 
 step 'eight groups, 95 % of the area: extents run out'
@@ -134,7 +137,8 @@ for bytes in 65536 4194304; do
     ask where
     cat /tmp/said $areas
     pages=$(sum swapped)
-    at_least "$(sum following)" $((pages - $(sum clusters))) "extents of $bytes bytes: only $(sum following) of $pages slots follow"
+    at_least "$(sum following)" $((pages - $(sum clusters))) \
+        "extents of $bytes bytes: only $(sum following) of $pages slots follow"
     verified "extents of $bytes bytes"
     groups_down
     swap_down

@@ -1,11 +1,10 @@
-# What slots by memory group gain: four groups are swapped out in turn (batches of a page, and of 32 pages as reclaim takes them) on
-# an eMMC device of the Nexus 4 (lab/src/flash/presets/nexus4-emmc.toml), then read back one after the other: by faults with
-# read-ahead of 8 and of 32 pages, and fetched at once. With MARS the device gets no more reads than without, and where the kernel
-# has no checks, which distort times, nothing is slower.
+# What slots by memory group gain: four groups are swapped out in turn (batches of a page, and of 32 pages as reclaim
+# takes them) on an eMMC device of the Nexus 4 (lab/src/flash/presets/nexus4-emmc.toml), then read back one after the
+# other: by faults with read-ahead of 8 and of 32 pages, and fetched at once. With MARS the device gets no more reads
+# than without, and where the kernel has no checks, which distort times, nothing is slower.
 # config: MARS_SWAP
 # memory: 640MiB
 # seconds: 300
-nexus4='pages=16384,command_ns=10000,bus_page_ns=62300,read_lookup_ns=110000,read_ns=402000,read_next_ns=300000,read_ramp_pages=13,read_floor_ns=20000,program_ns=1465000,program_pages=6,program_any=0,stray_ns=6700000,stray_slice_ns=1465000,queue_depth=4,units=1,buffer_pages=32,write_cache=1,flush_ns=2000000,discard_ns=500000,erase_ns=5000000,block_pages=512,spare_percent=7,gc_low_blocks=4,read_chunk_pages=16,reads_per_turn=1,depth=4,store=1,prealloc=1'
 bytes=8388608
 
 ask() {
@@ -16,7 +15,7 @@ ask() {
 # measured ENABLED CHUNK_PAGES: KB/s of the groups read back, into back3, back5 and fetch.
 measured() {
     echo "$1" >/sys/kernel/mm/mars/enabled
-    must create "name=flash0,$nexus4"
+    must create "name=flash0,pages=16384,$nexus4,depth=4,store=1,prealloc=1"
     must mkswap /dev/flash0 >/dev/null
     must swapon /dev/flash0
     mkfifo /tmp/orders
@@ -32,8 +31,11 @@ measured() {
         reset_counters flash0
         ask "${way%[0-9]}"
         [ "$(awk '{ n += $4 } END { print n + 0 }' /tmp/said)" = 0 ] || fail 'pages came back with other data'
-        rate=$(awk -v bytes=$bytes '/took_us/ { us += $6; n++ } END { printf "%d", n * bytes / 1.024 / (us / 1000) }' /tmp/said)
-        step "mars $1, batches of $2 pages, $way: $rate KB/s, $(counted flash0 reads) reads of $(counted flash0 pages_read) pages"
+        rate=$(awk -v bytes=$bytes '
+            /took_us/ { us += $6; n++ }
+            END { printf "%d", n * bytes / 1.024 / (us / 1000) }' /tmp/said)
+        pages="$(counted flash0 reads) reads of $(counted flash0 pages_read) pages"
+        step "mars $1, batches of $2 pages, $way: $rate KB/s, $pages"
         eval "${way}_$1=$rate ${way}_reads_$1=$(counted flash0 reads)"
     done
     echo quit >&3
@@ -51,6 +53,7 @@ for chunk in 1 32; do
         eval "stock=\$${way}_0 mars=\$${way}_1 stock_reads=\$${way}_reads_0 mars_reads=\$${way}_reads_1"
         [ "$mars_reads" -le $((stock_reads * 103 / 100)) ] ||
             fail "batches of $chunk pages, $way: $mars_reads reads with MARS, $stock_reads without"
-        ! timed || [ "$mars" -ge $((stock * 97 / 100)) ] || fail "batches of $chunk pages, $way: $mars KB/s with MARS, $stock without"
+        ! timed || [ "$mars" -ge $((stock * 97 / 100)) ] ||
+            fail "batches of $chunk pages, $way: $mars KB/s with MARS, $stock without"
     done
 done

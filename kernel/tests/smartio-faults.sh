@@ -1,5 +1,5 @@
-# smartio on a device that refuses, requeues, fails and hangs, with 1 to 128 tags and 1 to 4 hardware queues, while it is
-# switched, tuned and finally removed: only the expected requests fail, and nothing is lost or left behind.
+# smartio on a device that refuses, requeues, fails and hangs, with 1 to 128 tags and 1 to 4 hardware queues, while it
+# is switched, tuned and finally removed: only the expected requests fail, and nothing is lost or left behind.
 # modules: mq-deadline kyber-iosched bfq smartio
 # memory: 1GiB
 # cpus: 4
@@ -7,7 +7,7 @@
 device=$flash/flash0
 tunables=$queue/iosched
 state=/sys/kernel/debug/block/flash0/sched/state
-model='pages=65536,command_ns=6000,bus_page_ns=5000,read_ns=70000,read_next_ns=70000,read_floor_ns=70000,program_ns=400000,flush_ns=200000,discard_ns=50000,erase_ns=1000000,units=4,buffer_pages=64,block_pages=256,spare_percent=7,store=1,write_cache=1'
+model="$four_dies,pages=65536,flush_ns=200000,discard_ns=50000,erase_ns=1000000,store=1,write_cache=1"
 counted() { sed -n "s/^$1 //p" "$device/counters"; }
 control() { write "$device/control" "$*" || fail "control $*"; }
 scheduler() { write "$queue/scheduler" "$1" || fail "scheduler $1: $(cat /tmp/refused)"; }
@@ -28,7 +28,8 @@ running() { kill -0 "$loading" 2>/dev/null; }
 begun() { [ "$(counted requests)" -gt 0 ]; }
 # Whether smartio's state is empty when the device is idle.
 empty() {
-    for name in waiting_reads waiting_writes_urgent waiting_writes_own waiting_writes_bulk waiting_trims reads_in_flight \
+    for name in waiting_reads waiting_writes_urgent waiting_writes_own waiting_writes_bulk waiting_trims \
+        reads_in_flight \
         writes_in_flight; do
         grep -qx "$name 0" $state || return 1
     done
@@ -51,12 +52,13 @@ for shape in 1,depth=1,queues=1 2,depth=2,queues=2 32,depth=32,queues=4 128,dept
         rounds=0
         while running; do
             rounds=$((rounds + 1))
-            [ $rounds -lt 1500 ] || fail "the load does not end: $(tr '\n' ' ' <$state) $(tr '\n' ' ' <"$device/counters")"
+            [ $rounds -lt 1500 ] || fail "the load does not end: $(cat $state "$device/counters" | tr '\n' ' ')"
             case $act in
             switching) scheduler "$(any none mq-deadline kyber bfq smartio smartio smartio)" ;;
             tuning)
                 for file in "$tunables"/*; do
-                    [ "${file##*/}" = counters ] || write "$file" "$(any 0 1 2 8 50 100 1000 read none write nonsense -1)" || true
+                    [ "${file##*/}" = counters ] ||
+                        write "$file" "$(any 0 1 2 8 50 100 1000 read none write nonsense -1)" || true
                 done
                 write "$queue/nr_requests" "$(any 2 4 8 64 200)" || true
                 ;;

@@ -1,16 +1,16 @@
-# Each allocation that selecting smartio needs fails in turn: the device then has another scheduler or none, it works, the
-# module can be unloaded, and no memory leaks.
+# Each allocation that selecting smartio needs fails in turn: the device then has another scheduler or none, it works,
+# the module can be unloaded, and no memory leaks.
 # modules: mq-deadline smartio
 # config: FAILSLAB DEBUG_KMEMLEAK
 # seconds: 60
 device=$flash/flash0
-create 'name=flash0,pages=16384,command_ns=6000,bus_page_ns=5000,read_ns=70000,read_next_ns=70000,read_floor_ns=70000,program_ns=400000,units=4,buffer_pages=64,block_pages=256,spare_percent=7,queue_depth=32,depth=32,store=1' ||
+create "name=flash0,$four_dies,pages=16384,queue_depth=32,depth=32,store=1" ||
     fail "no device: $(dmesg | tail -n 1)"
 for setting in ignore-gfp-wait=N verbose=0; do
     write "/sys/kernel/debug/failslab/${setting%=*}" "${setting#*=}" || fail "failslab: $setting"
 done
-# choosing NAME N: selects a scheduler with the process's N-th allocation failing. /tmp/left has the kernel's remaining count: 0
-# if that allocation was reached.
+# choosing NAME N: selects a scheduler with the process's N-th allocation failing. /tmp/left has the kernel's remaining
+# count: 0 if that allocation was reached.
 choosing() {
     rm -f /tmp/left
     # shellcheck disable=SC2016

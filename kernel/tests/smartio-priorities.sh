@@ -1,14 +1,15 @@
-# Classes and levels of priority: order of dispatch, and bounds of the waiting time: the slice and the device's own time, ten
-# slices in the idle class.
+# Classes and levels of priority: order of dispatch, and bounds of the waiting time: the slice and the device's own
+# time, ten slices in the idle class.
 # modules: smartio
 # seconds: 20
 device=$flash/flash0
 tunables=$queue/iosched
 # of JOB FIELD: a field of a job's line in /tmp/said.
 of() { sed -n "s/.*\"job\":\"$1\".*\"$2\":\([0-9]*\).*/\1/p" /tmp/said; }
-# A read takes half a millisecond and a write two, on four dies: the device is the bottleneck, not the processor. It accepts
-# eight requests; the scheduler has many tags, so that no request waits for one.
-create 'name=flash0,pages=65536,command_ns=6000,bus_page_ns=5000,read_ns=500000,read_next_ns=500000,read_floor_ns=500000,program_ns=2000000,units=4,buffer_pages=64,block_pages=256,spare_percent=7,queue_depth=32,depth=8' ||
+# A read takes half a millisecond and a write two, on four dies: the device is the bottleneck, not the processor. It
+# accepts eight requests; the scheduler has many tags, so that no request waits for one.
+model="$four_dies,read_ns=500000,read_next_ns=500000,read_floor_ns=500000,program_ns=2000000"
+create "name=flash0,pages=65536,$model,queue_depth=32,depth=8" ||
     fail "no device: $(dmesg | tail -n 1)"
 write "$queue/scheduler" smartio || fail scheduler
 write "$queue/nr_requests" 128 || fail nr_requests
@@ -19,11 +20,13 @@ slice=50000000
 step 'real-time is served before best effort, and this before the idle class'
 probe /dev/flash0 name=rt op=randread prio=rt:4 depth=16 size=67108864 stop=1200000000 -- \
     name=be op=randread prio=be:4 depth=16 offset=67108864 size=67108864 stop=1200000000 -- \
-    name=idle op=randread prio=idle depth=16 offset=134217728 size=67108864 stop=1200000000 >/tmp/said || fail 'the load'
+    name=idle op=randread prio=idle depth=16 offset=134217728 size=67108864 stop=1200000000 >/tmp/said ||
+    fail 'the load'
 cat /tmp/said
 ! timed || [ "$(of rt requests)" -gt "$(($(of be requests) * 2))" ] || fail "$(cat /tmp/said)"
 ! timed || [ "$(of be requests)" -gt "$(($(of idle requests) * 2))" ] || fail "$(cat /tmp/said)"
-! timed || { [ "$(of rt p50)" -lt "$(of be p50)" ] && [ "$(of be p50)" -lt "$(of idle p50)" ]; } || fail "$(cat /tmp/said)"
+! timed || { [ "$(of rt p50)" -lt "$(of be p50)" ] && [ "$(of be p50)" -lt "$(of idle p50)" ]; } ||
+    fail "$(cat /tmp/said)"
 
 step 'a level is served before the next one'
 probe /dev/flash0 name=first op=randread prio=be:0 depth=32 size=67108864 stop=1000000000 -- \
@@ -43,7 +46,8 @@ for class in rt:0 be:0; do
         name=read op=randread prio=be:7 offset=67108864 size=33554432 stop=1500000000 -- \
         name=write op=randwrite prio=be:7 offset=100663296 size=33554432 stop=1500000000 -- \
         name=idle_read op=randread prio=idle offset=134217728 size=33554432 stop=1500000000 -- \
-        name=idle_write op=randwrite prio=idle offset=167772160 size=33554432 stop=1500000000 >/tmp/said || fail 'the load'
+        name=idle_write op=randwrite prio=idle offset=167772160 size=33554432 stop=1500000000 >/tmp/said ||
+        fail 'the load'
 cat /tmp/said
     bounded read $slice
     bounded write $slice

@@ -1,11 +1,11 @@
-# The scheduler smartio: its tunables refuse invalid values, it is switched, tuned and unloaded under load with 1 to 128 tags
-# and a hardware queue for each processor, data stays intact, and waiting times are bounded.
+# The scheduler smartio: its tunables refuse invalid values, it is switched, tuned and unloaded under load with 1 to 128
+# tags and a hardware queue for each processor, data stays intact, and waiting times are bounded.
 # modules: mq-deadline kyber-iosched bfq smartio
 # cpus: 1
 # seconds: 90
 device=$flash/flash0
 tunables=$queue/iosched
-model='command_ns=6000,bus_page_ns=5000,read_ns=70000,read_next_ns=70000,read_floor_ns=70000,program_ns=400000,flush_ns=200000,discard_ns=50000,erase_ns=1000000,units=4,buffer_pages=64,block_pages=256,spare_percent=7'
+model="$four_dies,flush_ns=200000,discard_ns=50000,erase_ns=1000000"
 up() { write "$flash/create" "name=flash0,pages=65536,$model,$1" || fail "no device: $(dmesg | tail -n 1)"; }
 down() { write "$flash/remove" flash0 || fail 'the device stays'; }
 scheduler() { write "$queue/scheduler" "$1" || fail "scheduler $1: $(cat /tmp/refused)"; }

@@ -1,14 +1,14 @@
-# How fast hot sets return from swap on the eMMC device of the Nexus 4 (lab/src/flash/presets/nexus4-emmc.toml), as a share of its
-# sequential read: eight groups fill 75 and 95 % of the area; a tenth of each is hot, or, as in the paper, all of it. Two ways out: batches
-# of 32 pages of each group in turn, as reclaim takes them (evicted), or each group at once, its hot set last, as the memory engine
-# does (parked). Ways back: faults with vm.page-cluster 0, 3 and 5, and process_madvise(MADV_WILLNEED) in the order of slots (ahead).
-# Each return writes half of the hot set, after reading it. The patch of kernel/mars must bring whole groups back at 95 % of the
-# sequential read at 75 % full; kernel/mars/README.rst has the figures, and those of 6.12-plain. It takes ten minutes and more, so it
-# runs on the lab's own kernels (KUNIT) only.
+# How fast hot sets return from swap on the eMMC device of the Nexus 4 (lab/src/flash/presets/nexus4-emmc.toml), as a
+# share of its sequential read: eight groups fill 75 and 95 % of the area; a tenth of each is hot, or, as in the paper,
+# all of it. Two ways out: batches of 32 pages of each group in turn, as reclaim takes them (evicted), or each group at
+# once, its hot set last, as the memory engine does (parked). Ways back: faults with vm.page-cluster 0, 3 and 5, and
+# process_madvise(MADV_WILLNEED) in the order of slots (ahead). Each return writes half of the hot set, after reading
+# it. The patch of kernel/mars must bring whole groups back at 95 % of the sequential read at 75 % full;
+# kernel/mars/README.rst has the figures, and those of 6.12-plain. It takes ten minutes and more, so it runs on the
+# lab's own kernels (KUNIT) only.
 # config: MEMCG PROC_PAGE_MONITOR KUNIT
 # memory: 768MiB
 # seconds: 1200
-nexus4='command_ns=10000,bus_page_ns=62300,read_lookup_ns=110000,read_ns=402000,read_next_ns=300000,read_ramp_pages=13,read_floor_ns=20000,program_ns=1465000,program_pages=6,program_any=0,stray_ns=6700000,stray_slice_ns=1465000,queue_depth=4,units=1,buffer_pages=32,write_cache=1,flush_ns=2000000,discard_ns=500000,erase_ns=5000000,block_pages=512,spare_percent=7,gc_low_blocks=4,read_chunk_pages=16,reads_per_turn=1,depth=4,store=1,prealloc=1'
 mars=/sys/kernel/mm/mars
 groups=8
 rounds=3
@@ -35,7 +35,7 @@ runs() { echo $(($(counted flash0 reads) - $(counted flash0 run_reads))); }
 
 # groups_up FULL_PERCENT HOT_PERCENT
 groups_up() {
-    must create "name=flash0,pages=$area_pages,$nexus4"
+    must create "name=flash0,pages=$area_pages,$nexus4,depth=4,store=1,prealloc=1"
     must mkswap /dev/flash0 >/dev/null
     must swapon /dev/flash0
     mkfifo /tmp/orders
@@ -52,8 +52,8 @@ groups_down() {
     must swapoff /dev/flash0
     must remove flash0
 }
-# returned COMMAND WORDS...: a return of all groups. Rates are those of the device, over the time in which it had requests: times of
-# the processor mean nothing here. The share of the sequential read, in thousandths, is in share.
+# returned COMMAND WORDS...: a return of all groups. Rates are those of the device, over the time in which it had
+# requests: times of the processor mean nothing here. The share of the sequential read, in thousandths, is in share.
 returned() {
     command=$1
     shift
@@ -65,11 +65,13 @@ returned() {
     reset_counters flash0
     ask "$command"
     [ "$(sum wrong)" = 0 ] || fail "$*: $(sum wrong) pages came back with other data"
-    [ "$(counted flash0 pages_read)" -ge "$swapped" ] || fail "$*: only $(counted flash0 pages_read) of $swapped pages were read"
+    [ "$(counted flash0 pages_read)" -ge "$swapped" ] ||
+        fail "$*: only $(counted flash0 pages_read) of $swapped pages were read"
     busy_us=$(($(counted flash0 busy_ns) / 1000))
     rate=$(per_s "$swapped" $busy_us)
     share=$((rate * 1000 / sequential))
-    step "$*: hot $swapped following $following reads $(counted flash0 reads) runs $(runs) pages_read $(counted flash0 pages_read)" \
+    reads="reads $(counted flash0 reads) runs $(runs) pages_read $(counted flash0 pages_read)"
+    step "$*: hot $swapped following $following $reads" \
         "moved $(counted flash0 pages_moved) busy_us $busy_us took_us $(sum took_us) KiB/s $rate share $share"
 }
 # measured MODE FULL_PERCENT HOT_PERCENT
@@ -90,7 +92,8 @@ measured() {
         for way in 0 3 5 ahead; do
             if [ $way = ahead ]; then
                 returned ahead "$1 full $2 % hot $3 %, evicted, ahead"
-                [ "$1 $2 $3" != 'mars 75 100' ] || [ $share -ge 950 ] || fail "MARS brings whole groups back at $share thousandths only"
+                [ "$1 $2 $3" != 'mars 75 100' ] || [ $share -ge 950 ] ||
+                    fail "MARS brings whole groups back at $share thousandths only"
             else
                 echo $way >/proc/sys/vm/page-cluster
                 returned touch "$1 full $2 % hot $3 %, evicted, page-cluster $way"
@@ -110,7 +113,8 @@ measured() {
         returned ahead "$1 full $2 % hot $3 %, parked, ahead"
         [ "$swapped" -ge $hot_min ] || fail "only $swapped hot pages were in swap"
         # One run of a hot set of a tenth has 918.
-        [ $share -ge 750 ] || fail "$1 full $2 % hot $3 %: written at once, hot sets come back at $share thousandths only"
+        [ $share -ge 750 ] ||
+            fail "$1 full $2 % hot $3 %: written at once, hot sets come back at $share thousandths only"
         ask park
     done
     groups_down
@@ -120,7 +124,7 @@ timed || {
     step 'no times of the device: the kernel checks each of its own steps'
     finish
 }
-must create "name=flash0,pages=32768,$nexus4"
+must create "name=flash0,pages=32768,$nexus4,depth=4,store=1,prealloc=1"
 must dd if=/dev/zero of=/dev/flash0 bs=1M count=128 conv=fsync 2>/dev/null
 sequential=0
 for ahead_kib in 128 1024; do
@@ -140,12 +144,13 @@ for pages in 311 398; do
         must dd if=/dev/flash0 of=/dev/null bs=$((pages * 4096)) skip=$((group * 10)) count=1 iflag=direct 2>/dev/null
     done
     rate=$(per_s $((8 * pages)) $(($(counted flash0 busy_ns) / 1000)))
-    step "a run of $pages pages: $(counted flash0 reads) reads runs $(runs) KiB/s $rate share $((rate * 1000 / sequential))"
+    reads="$(counted flash0 reads) reads runs $(runs)"
+    step "a run of $pages pages: $reads KiB/s $rate share $((rate * 1000 / sequential))"
 done
 must remove flash0
 
-# stock, mars, or keep: MARS with keep_percent 100, which lays hot sets out anew each time, as the stock kernel does. With less than 6 %
-# of the area free they are the same.
+# stock, mars, or keep: MARS with keep_percent 100, which lays hot sets out anew each time, as the stock kernel does.
+# With less than 6 % of the area free they are the same.
 mode=stock
 [ ! -e $mars/enabled ] || mode=mars
 for part in '75 10' '95 10' '95 100' '75 100'; do

@@ -168,7 +168,7 @@ fn entries(card: &Card) -> Entries {
         }
     }
     let mut put = |name: &'static str, value: &str, source: &str| list.push((name, value.into(), source.into()));
-    let energy = "assumed: 100 mW while it works (card data sheets: 30 to 60 mA at 3.3 V), times this operation's time";
+    let energy = "assumed: 100 mW (card data sheets: 30 to 60 mA at 3.3 V) times its time";
     put("command_nj", "20000", energy);
     put("bus_page_nj", "30000", energy);
     put("read_page_nj", "30000", energy);

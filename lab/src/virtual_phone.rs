@@ -1,4 +1,5 @@
-//! A whole phone in virtual time: a Debian with systemd, real apps, brisk's packages and one flash, for arm64 and amd64.
+//! A whole phone in virtual time: a Debian with systemd, real apps, brisk's packages and one flash, for arm64 and
+//! amd64.
 //!
 //! ```text
 //! host:  brisk phone ── image, plan ──> QEMU (-icount) ── lines of the serial port ──> documents

@@ -4,7 +4,7 @@
 use crate::causes;
 use crate::format;
 use crate::measures::{Column, Dimension, Measure};
-use crate::rows::{Row, Value, places};
+use crate::rows::{Look, Row, Value, places};
 use crate::section::Chart;
 use crate::svg::Tone;
 use crate::svg::areas::{AreaChart, Layer};
@@ -134,8 +134,8 @@ impl Lines {
                     let name = if row.look.published { String::new() } else { row.text(self.named) };
                     let (tone, marker) = (row.look.tone, row.look.marker);
                     let points = Vec::new();
-                    let (dashed, published) = (row.look.dashed, row.look.published);
-                    series.push((key, Series { name, tone, marker, dashed, published, points }));
+                    let Look { dashed, published, scattered, .. } = row.look;
+                    series.push((key, Series { name, tone, marker, dashed, published, scattered, points }));
                     &mut series.last_mut().expect("one was pushed just now").1
                 }
             };

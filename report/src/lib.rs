@@ -98,6 +98,12 @@ pub fn html(documents: &[Document]) -> String {
     page::render(documents, &[])
 }
 
+/// One page of the same form for what no measurement made, such as the state of a service.
+#[must_use]
+pub fn html_of_state(title: &str, sections: &[declare::Section], footer: &str) -> String {
+    page::of_state(title, sections, footer)
+}
+
 /// All values of the documents, one a line with its place, measure and unit, as CSV with a line of heads. Columns do
 /// not depend on the documents.
 #[must_use]

@@ -144,14 +144,22 @@ pub struct Look {
     pub dashed: bool,
     /// Whether a paper published it.
     pub published: bool,
+    /// Whether its points are not joined: single episodes.
+    pub scattered: bool,
     /// How its bar is filled.
     pub fill: Fill,
 }
 
 impl Look {
     /// What has no side.
-    pub const PLAIN: Self =
-        Self { tone: Tone::Plain, marker: Marker::Circle, dashed: false, published: false, fill: Fill::Full };
+    pub const PLAIN: Self = Self {
+        tone: Tone::Plain,
+        marker: Marker::Circle,
+        dashed: false,
+        published: false,
+        scattered: false,
+        fill: Fill::Full,
+    };
 
     /// The n-th of many.
     pub fn nth(n: usize) -> Self {
@@ -174,6 +182,11 @@ impl Look {
     /// The same, dashed or not.
     pub fn dashed(self, dashed: bool) -> Self {
         Self { dashed, ..self }
+    }
+
+    /// The same with points that are not joined.
+    pub fn scattered(self) -> Self {
+        Self { scattered: true, ..self }
     }
 
     /// The same as a published figure.

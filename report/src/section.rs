@@ -85,6 +85,8 @@ pub struct Key {
 pub enum Glyph {
     /// A point.
     Point(Marker),
+    /// A point that is not joined to others.
+    Single,
     /// A point before a change.
     Before,
     /// A stroke across a line.

@@ -1,7 +1,9 @@
-//! `brisk-session`: tells the daemon which app is in front, from within the session of a user.
+//! `brisk-session`: tells the daemon which app is in front, from within the session of a user, and the user which apps
+//! were closed for want of memory.
 //!
 //! ```text
 //! display (X11, wlroots, Plasma) ──front window──> Teller ──SetFront──> briskd: RUN_DIR/session
+//! briskd ──WatchLosses──> notices ──org.freedesktop.Notifications──> session bus
 //! ```
 //!
 //! The daemon links no display and no user runs it. This program sleeps until another window is in front. It starts
@@ -10,7 +12,9 @@
 //!
 //! The daemon takes this from the user of the active session of a seat, about that user's own apps.
 
+mod bus;
 mod front;
+mod notices;
 mod teller;
 mod wayland;
 mod x11;
@@ -42,6 +46,9 @@ zwlr_foreign_toplevel_manager_v1 (sway, labwc, Wayfire, phoc) or KWin. On GNOME 
 instead. A window of wlroots has an app id and no process: all running apps that the id may mean are in the \
 foreground, such as two terminals. None is while no window is active: on an empty screen, in a menu, at the lock screen.
 
+When one of your apps was ended for want of memory, or could not be kept, a desktop notification says so, why, and \
+how to protect it (brisk apps protect ID).
+
 Exit codes: 0 the display has ended, or another one tells for it; 2 not possible.";
 
 /// Tells briskd which app is in front: for the engines that keep memory for that app.
@@ -54,6 +61,9 @@ struct Args {
     /// Where the daemon has its sockets [default: $BRISK_RUN_DIR, or /run/brisk]
     #[arg(long, value_name = "DIR")]
     run_dir: Option<PathBuf>,
+    /// Show notices alone: where a shell extension tells which app is in front
+    #[arg(long, conflicts_with = "display")]
+    notices: bool,
     /// Say which app is in front
     #[arg(short, long)]
     verbose: bool,
@@ -70,6 +80,27 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> anyhow::Result<()> {
+    let run_dir = brisk_api::run_dir(args.run_dir.clone());
+    // Where no service manager tells which session is active, members of the daemon's group tell at its own socket.
+    let sockets = [run_dir.join(SESSION_SOCKET), run_dir.join(SOCKET)];
+    let (for_notices, is_verbose) = (sockets.clone(), args.verbose);
+    // A session may have two displays, and needs one notice.
+    let start_notices = || -> anyhow::Result<bool> {
+        let Some(only_one) = lock("notices")? else { return Ok(false) };
+        std::thread::spawn(move || {
+            let _only_one = only_one;
+            notices::watch(&for_notices, is_verbose);
+        });
+        Ok(true)
+    };
+    if args.notices {
+        let bus = bus::Bus::connect().context("cannot show notices")?;
+        match start_notices()? {
+            true => bus.wait_for_end(),
+            false => notice!("brisk-session: another one shows notices"),
+        }
+        return Ok(());
+    }
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let display = args.display.clone().or_else(|| variable("WAYLAND_DISPLAY")).or_else(|| variable("DISPLAY"));
     let name = display
@@ -82,9 +113,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
         true => Box::new(X11::connect(&name)?),
         false => Box::new(Wayland::connect(&name)?),
     };
-    let run_dir = brisk_api::run_dir(args.run_dir.clone());
-    // Where no service manager tells which session is active, members of the daemon's group tell at its own socket.
-    let sockets = [run_dir.join(SESSION_SOCKET), run_dir.join(SOCKET)];
+    start_notices()?;
     if args.verbose {
         notice!("brisk-session: watches {name}");
     }

@@ -16,7 +16,11 @@ SOCKET = pathlib.Path("/run/brisk/session.varlink")
 HEADLESS = {"WLR_BACKENDS": "headless", "WLR_RENDERER": "pixman", "WLR_LIBINPUT_NO_DEVICES": "1"}
 # Environment, command, and package of each; all but GNOME are watched by brisk-session.
 COMPOSITORS = {
-    "kwin": ({"KWIN_COMPOSE": "Q"}, "/opt/plain/kwin_wayland --virtual --no-lockscreen --socket wayland-t", "kwin-wayland"),
+    "kwin": (
+        {"KWIN_COMPOSE": "Q"},
+        "/opt/plain/kwin_wayland --virtual --no-lockscreen --socket wayland-t",
+        "kwin-wayland",
+    ),
     "gnome": (
         {"XDG_CURRENT_DESKTOP": "GNOME"},
         "gnome-shell --unsafe-mode --headless --wayland --no-x11 --virtual-monitor 800x600 --wayland-display wayland-t",
@@ -45,7 +49,8 @@ def listen():
             data += got
             while b"\0" in data:
                 call, data = data.split(b"\0", 1)
-                given = {name: value for name, value in json.loads(call).get("parameters", {}).items() if value is not None}
+                parameters = json.loads(call).get("parameters", {})
+                given = {name: value for name, value in parameters.items() if value is not None}
                 told.put(given)
                 client.sendall(json.dumps({"parameters": {"group": "app" if given else None}}).encode() + b"\0")
 
@@ -79,7 +84,8 @@ def await_told(what, is_it, meanwhile=None):
 
 def main(name):
     environment, command, package = COMPOSITORS[name]
-    print("version", subprocess.check_output(["dpkg-query", "-W", "-f", "${Package} ${Version}", package], text=True), flush=True)
+    version = subprocess.check_output(["dpkg-query", "-W", "-f", "${Package} ${Version}", package], text=True)
+    print("version", version, flush=True)
     RUNTIME.mkdir(mode=0o700)
     os.environ.update(environment, XDG_RUNTIME_DIR=str(RUNTIME), GDK_BACKEND="wayland", GSETTINGS_BACKEND="memory")
     pathlib.Path("/tmp/phoc.ini").touch()

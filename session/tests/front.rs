@@ -327,6 +327,56 @@ fn one_program_tells_for_a_display() {
 }
 
 #[test]
+fn a_user_is_notified_of_an_app_that_could_not_be_kept() {
+    requires!(Groups, MemoryController, Program("dbus-daemon"), Program("dbus-monitor"));
+    let cgroups = brisk_sense::Sense::default().cgroups().expect("Linux");
+    let Some(memory) = cgroups.v1_with("memory").map(|hierarchy| hierarchy.mount_point.clone()) else {
+        let why = "version 1 of the controller is not mounted";
+        return brisk_requires::skip(brisk_requires::Capability::MemoryController, why);
+    };
+    let dir = tempfile::tempdir().expect("a directory");
+    let socket = dir.path().join("bus");
+    let address = format!("unix:path={}", socket.display());
+    let mut bus = Program::start(Command::new("dbus-daemon").args(["--session", "--nofork", "--address", &address]));
+    until("the bus", || UnixStream::connect(&socket).ok());
+    // What is sent is printed on standard output.
+    let mut monitor = Command::new("sh");
+    let rule = "type='method_call',interface='org.freedesktop.Notifications'";
+    monitor.args(["-c", "exec dbus-monitor --address \"$0\" \"$1\" >&2", &address, rule]);
+    let mut monitor = Program::start(&mut monitor);
+    monitor.line("NameLost");
+    let _daemon = daemon(dir.path());
+    let mut session = Command::new(env!("CARGO_BIN_EXE_brisk-session"));
+    session.args(["--verbose", "--notices", "--run-dir"]).arg(dir.path().join("run")).env_remove("XDG_RUNTIME_DIR");
+    let mut session = Program::start(session.env("DBUS_SESSION_BUS_ADDRESS", &address));
+    session.line("hears of apps");
+    // An app with little memory, which takes more once its kills are counted.
+    let name = format!("app-org.brisk.Hog-{}.scope", std::process::id());
+    let limited = memory.join(&name);
+    std::fs::create_dir(&limited).expect("root makes groups");
+    for (file, value) in [("memory.limit_in_bytes", "16M"), ("memory.swappiness", "0")] {
+        std::fs::write(limited.join(file), value).expect("written");
+    }
+    let go = dir.path().join("go");
+    let mut hog = Command::new("sh");
+    hog.args(["-c", "until [ -e \"$0\" ]; do sleep 0.1; done; exec tail /dev/zero"]).arg(&go);
+    let hog = App::start(&mut hog, Some(&name));
+    std::fs::write(limited.join("cgroup.procs"), hog.program.child.id().to_string()).expect("moved");
+    until("the app", || focused(dir.path(), std::slice::from_ref(&name)).first_key_value().map(|_| ()));
+    std::fs::write(&go, "").expect("written");
+    monitor.line("member=Notify");
+    monitor.line("string \"org.brisk.Hog could not be kept\"");
+    let text = monitor.line("for want of memory");
+    assert!(text.contains("brisk apps protect org.brisk.Hog"), "{text}");
+    // No service shows notifications on this bus, and that is said.
+    session.line("not shown: Notify of the session bus failed: org.freedesktop.DBus.Error");
+    bus.child.kill().expect("ours");
+    assert_eq!(session.wait().code(), Some(0), "it ends with the session");
+    drop(hog);
+    until("the end of the group", || std::fs::remove_dir(&limited).ok());
+}
+
+#[test]
 fn a_session_without_a_display_is_told_how_to_name_one() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_brisk-session"));
     command.env_remove("DISPLAY").env("WAYLAND_DISPLAY", "");

@@ -10,8 +10,8 @@ use brisk_sense::{
 };
 
 use brisk_api::init::Init;
-use brisk_api::{Client, MemoryProgram, Resting, SOCKET, Status, dirs};
-use brisk_daemon::{killers, learned};
+use brisk_api::{Client, LackingRight, MemoryProgram, Resting, SOCKET, Status, dirs};
+use brisk_daemon::{killers, learned, rights};
 
 use super::probe::{self, Answer};
 
@@ -91,6 +91,8 @@ pub(crate) struct Facts {
     pub(crate) supplies: Known<Vec<PowerSupply>>,
     /// How services are managed.
     pub(crate) init: Init,
+    /// Rights that the service lacks; without a daemon that answers, those that this process does.
+    pub(crate) lacking_rights: Vec<LackingRight>,
     /// `None` where no daemon answers this user. Its service may allow less than this process may.
     pub(crate) daemon: Option<Running>,
 }
@@ -100,6 +102,7 @@ impl Facts {
     pub(crate) fn gather(sense: &Sense) -> Self {
         let memory_pressure = sense.path("/proc/pressure/memory");
         let dalvik_heap = known(sense.dalvik_heap());
+        let daemon = running();
         Self {
             kernel_release: known(sense.kernel_release()),
             status: known(sense.process_status()),
@@ -142,7 +145,8 @@ impl Facts {
             powercap: known(sense.powercap_zones()),
             supplies: known(sense.power_supplies()),
             init: Init::of(&sense.path("/")),
-            daemon: running(),
+            lacking_rights: daemon.as_ref().map_or_else(|| rights::lacking(sense), |(_, rights)| rights.clone()),
+            daemon: daemon.map(|(running, _)| running),
         }
     }
 
@@ -157,11 +161,11 @@ fn known<T>(outcome: Result<T, brisk_sense::Error>) -> Known<T> {
     outcome.map_err(|error| format!("{:#}", anyhow::Error::from(error)))
 }
 
-fn running() -> Option<Running> {
+fn running() -> Option<(Running, Vec<LackingRight>)> {
     let status: Status =
         Client::connect(&brisk_api::run_dir(None).join(SOCKET)).ok()?.call("GetStatus", &[], "status").ok()?;
-    let Status { pid, engines, resting, trouble, .. } = status;
-    Some(Running { pid, engines, resting, trouble })
+    let Status { pid, engines, resting, trouble, lacking_rights, .. } = status;
+    Some((Running { pid, engines, resting, trouble }, lacking_rights))
 }
 
 fn queues(sense: &Sense) -> Known<Vec<BlockQueue>> {

@@ -9,7 +9,8 @@ const NAME: &str = "brisk.toml";
 pub(super) fn page(edition: &Edition) -> Page {
     let mut text = edition.title(NAME, "5");
     text += ".SH NAME\nbrisk.toml \\- configuration of brisk\n";
-    text += ".SH SYNOPSIS\n.I /etc/brisk/brisk.toml\n.br\n.I \\(ti/.config/brisk/brisk.toml\n";
+    text += ".SH SYNOPSIS\n.I /etc/brisk/brisk.toml\n.br\n.I /etc/brisk/brisk.d/*.toml\n.br\n";
+    text += ".I \\(ti/.config/brisk/brisk.toml\n";
     text += ".SH DESCRIPTION\nConfigures\n.BR briskd (8),\nand in the section [bench] the defaults of measurements, \
              which users may \
              also have in files of their own. The format is TOML; a missing file means defaults.\n.PP\n";

@@ -104,6 +104,11 @@ pub(super) fn text(status: &Status) -> String {
     for resting in &status.resting {
         let _ = writeln!(text, "{}", bad(&format!("!! {resting}")));
     }
+    if !status.lacking_rights.is_empty() {
+        let names: Vec<&str> = status.lacking_rights.iter().map(|lack| lack.right.as_str()).collect();
+        let words = format!("rights     lacks {}: 'brisk doctor' says what that costs", names.join(", "));
+        let _ = writeln!(text, "{}", caution(&words));
+    }
     for line in super::saved_lines(status) {
         let _ = writeln!(text, "{line}");
     }
@@ -289,6 +294,7 @@ mod tests {
                 read_bytes: 60 << 20,
                 used_bytes: 81 << 20,
             }),
+            lacking_rights: vec![brisk_api::LackingRight { right: "CAP_KILL".into(), ..Default::default() }],
             trouble: vec!["no launches of apps are seen: this kernel does not tell".into()],
             ..Status::default()
         };
@@ -301,6 +307,7 @@ mod tests {
         let of_swap =
             "swap       3 MiB written by brisk so far; 512 MiB more may be written now ([mars] wear_mib_per_day)\n";
         assert!(text.contains(of_swap), "{text}");
+        assert!(text.contains("rights     lacks CAP_KILL: 'brisk doctor' says what that costs\n"), "{text}");
         assert!(text.contains("memory     earlyoom ends processes: brisk ends no app while it runs\n"), "{text}");
     }
 
@@ -322,12 +329,13 @@ mod tests {
         let several = shown(vec![left("sda", Why::NotUsed), left("sdb", Why::Rotating), left("sdc", Why::NotUsed)]);
         let expected = "device     none\n\
                         left alone sda, sdc: no mounted file system and no swap area is on it\n\
-                        left alone sdb: a rotating disk, as it says itself; list it under [daemon] devices to manage it\n";
+                        left alone sdb: a rotating disk, as it says itself; list it under [daemon] devices to manage \
+                        it\n";
         assert!(several.contains(expected), "{several}");
         let missing = shown(vec![left("mmcblk1", Why::Missing), left("vda", Why::NotListed)]);
         let expected = "device     none: the configuration lists mmcblk1, which is not there\n\
-                        left alone mmcblk1: listed under [daemon] devices, but not there at present; managed from when it \
-                        appears\nleft alone vda: not listed under [daemon] devices\n";
+                        left alone mmcblk1: listed under [daemon] devices, but not there at present; managed from when \
+                        it appears\nleft alone vda: not listed under [daemon] devices\n";
         assert!(missing.contains(expected), "{missing}");
         assert!(shown(vec![]).contains("device     none: the kernel shows no disk\n"));
     }

@@ -24,7 +24,7 @@ pub(crate) fn engine_lines(trials: &Trials, now_unix_ms: u64) -> Vec<String> {
 }
 
 /// State, since when, why, and what it gains.
-fn engine(of: &EngineTrial, is_on: bool, now_unix_ms: u64) -> String {
+pub(super) fn engine(of: &EngineTrial, is_on: bool, now_unix_ms: u64) -> String {
     if of.ladder == Ladder::Off {
         return caution("off: switched off ('brisk trial engine NAME auto' has its evidence decide)");
     }
@@ -175,7 +175,7 @@ pub(crate) fn of_app(trials: &Trials, id: &str, now_unix_ms: u64) -> String {
 }
 
 /// A moment in few words: the time of today, a day of this week, or the date.
-fn since(unix_ms: u64, now_unix_ms: u64) -> String {
+pub(super) fn since(unix_ms: u64, now_unix_ms: u64) -> String {
     let at = |ms: u64| -> Option<Zoned> {
         let timestamp = Timestamp::from_millisecond(i64::try_from(ms).ok()?).ok()?;
         Some(timestamp.to_zoned(TimeZone::system()))
@@ -235,7 +235,8 @@ mod tests {
         let line = lines(prefetch());
         let day = since(NOW_MS - 40 * DAY_MS, NOW_MS);
         let expected = format!(
-            "prefetch     acting since {day}, it gains: launches wait for storage 0.62 times as long (0.55 to 0.70; 34 pairs)"
+            "prefetch     acting since {day}, it gains: launches wait for storage 0.62 times as long (0.55 to 0.70; 34 \
+             pairs)"
         );
         assert_eq!(line, expected);
         assert!(lines(EngineTrial { acting: 3, resting: 1, ..prefetch() }).ends_with("; 3 acting, 1 resting"));

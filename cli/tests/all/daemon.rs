@@ -82,6 +82,8 @@ fn the_default_configuration_can_be_used_and_is_what_is_shown() {
     let again = dir.join("again.toml");
     std::fs::write(&again, &shown.stdout).expect("written");
     assert_eq!(text(&brisk(&["config", "show", name(&again)]).stdout), text(&shown.stdout));
+    // Defaults that the file repeats are not marked as its own.
+    assert!(!text(&shown.stdout).contains("  # /"), "{}", text(&shown.stdout));
     assert!(text(&shown.stdout).contains("socket_group = \"brisk\""), "{}", text(&shown.stdout));
 }
 
@@ -97,6 +99,62 @@ fn a_bad_configuration_is_told_with_its_line_and_what_was_meant() {
     assert!(said.ends_with("did you mean 'socket_group'?\n"), "{said}");
     let missing = brisk(&["config", "check", name(&dir.join("none"))]);
     assert_eq!(missing.status.code(), Some(2));
+}
+
+#[test]
+fn drop_in_files_are_checked_and_shown_with_their_names() {
+    let (_dir, dir) = place();
+    let (file, folder) = (dir.join("brisk.toml"), dir.join("brisk.d"));
+    std::fs::create_dir(&folder).expect("made");
+    std::fs::write(&file, "[apps.class]\n\"org.a\" = \"batch\"\n").expect("written");
+    let drop_in = folder.join("50-kiosk.toml");
+    std::fs::write(&drop_in, "[daemon]\nsocket_group = \"kiosk\"\n").expect("written");
+    let checked = brisk(&["config", "check", name(&file)]);
+    let expected = format!("{} can be used\n{} can be used\n", file.display(), drop_in.display());
+    assert_eq!(text(&checked.stdout), expected, "{}", text(&checked.stderr));
+    let shown = text(&brisk(&["config", "show", name(&file)]).stdout);
+    for line in [
+        format!("\"org.a\" = \"batch\"  # {}", file.display()),
+        format!("socket_group = \"kiosk\"  # {}", drop_in.display()),
+    ] {
+        assert!(shown.lines().any(|one| one == line), "{line}: {shown}");
+    }
+    std::fs::write(&drop_in, "[bench]\nbudgit = \"1m\"\n").expect("written");
+    let checked = brisk(&["config", "check", name(&file)]);
+    let said = text(&checked.stderr);
+    assert!(checked.status.code() == Some(1) && said.contains("50-kiosk.toml:2:1: unknown field `budgit`"), "{said}");
+}
+
+#[test]
+fn an_app_is_protected_by_one_command() {
+    let (_dir, dir) = place();
+    let (file, run_dir) = (dir.join("brisk.toml"), dir.join("run"));
+    std::fs::write(&file, "[apps]\nprotect = [\"org.a\"]\n").expect("written");
+    let protect = |words: &[&str]| {
+        let places = ["--config", name(&file), "--run-dir", name(&run_dir)];
+        brisk(&[&["apps", "protect"], words, &places[..]].concat())
+    };
+    let said = protect(&["signal"]);
+    assert_eq!(
+        text(&said.stdout),
+        "signal is protected from the next start of briskd on; no app of this id runs at present ('brisk apps')\n"
+    );
+    let drop_in = dir.join("brisk.d/80-protect.toml");
+    let shown = text(&brisk(&["config", "show", name(&file)]).stdout);
+    let line = format!("protect = [\"org.a\", \"signal\"]  # {}", drop_in.display());
+    assert!(shown.lines().any(|one| one == line), "{shown}");
+    assert_eq!(text(&protect(&["signal"]).stdout), "signal is protected already\n");
+    // A later file would make it without effect: that is said, and nothing is left.
+    let later = dir.join("brisk.d/90-mine.toml");
+    std::fs::write(&later, "[apps]\nprotect = []\n").expect("written");
+    let refused = protect(&["mpv"]);
+    assert!(
+        refused.status.code() == Some(2) && text(&refused.stderr).contains("90-mine.toml comes later"),
+        "{refused:?}"
+    );
+    std::fs::remove_file(&later).expect("removed");
+    assert!(text(&protect(&["signal", "--undo"]).stdout).starts_with("signal is not protected any more"));
+    assert!(!drop_in.exists());
 }
 
 #[test]

@@ -243,7 +243,8 @@ proptest! {
             prop_assert!(is_requested || one.rule == Rule::FixedChoice, "{:?}", one);
         }
         for one in found.actions.iter().chain(&found.dropped_actions) {
-            prop_assert!(claims.iter().any(|claim| claim.request.action == Action::Once(one.what.clone())), "{:?}", one);
+            let action = Action::Once(one.what.clone());
+            prop_assert!(claims.iter().any(|claim| claim.request.action == action), "{:?}", one);
         }
     }
 

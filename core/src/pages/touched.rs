@@ -311,7 +311,11 @@ mod tests {
         fn the_difference_agrees_with_a_comparison_page_by_page(before in any_mappings(), after in any_mappings()) {
             let mut expected = [const { BTreeSet::new() }; 4];
             for page in 0..100 {
-                let (Some((was, of, number)), Some((is, now, now_number))) = (state_at(&before, page), state_at(&after, page)) else { continue };
+                let (Some((was, of, number)), Some((is, now, now_number))) =
+                    (state_at(&before, page), state_at(&after, page))
+                else {
+                    continue;
+                };
                 let is_file = matches!(now, Identity::File(_));
                 if is_file != matches!(of, Identity::File(_)) || (is_file && number != now_number) {
                     continue;

@@ -152,7 +152,8 @@ counters! {
         /// Bytes moved.
         bytes: u64, PAGE_BYTES
             => bytes_per_s: f64 = per_s
-            => /** Mean of a request; `None` when there was none. */ size_bytes_mean: Option<f64> = [mean over requests];
+            => /** Mean of a request; `None` when there was none. */
+            size_bytes_mean: Option<f64> = [mean over requests];
         /// Sum over the requests of the time from queueing to completion; wraps at 2^32.
         time_ms: u64, 1
             => /** Their mean; `None` when there was none. */ latency_ms_mean: Option<f64> = [mean_ms over requests];
@@ -196,7 +197,8 @@ counters! {
             busy_percent: f64 = share_ms;
         /// Sum over time of the requests that were waiting or in flight; wraps at 2^32.
         queue_ms: u64, 1
-            => /** Mean number; `None` when the kernel's sum cannot be right. */ depth_requests_mean: Option<f64> = mean_over_time;
+            => /** Mean number; `None` when the kernel's sum cannot be right. */
+            depth_requests_mean: Option<f64> = mean_over_time;
         later {
             /// Reads that were merged: became part of another request before they were issued, since they continued it.
             1 merged_reads => merged_reads_per_s;

@@ -87,6 +87,17 @@ enum Side {
     Above,
 }
 
+/// What was known after each of these pairs, by the ratio of each: the confidence sequence; `None` while an end is open.
+#[must_use]
+pub fn course(ratios: &[f64], alpha: f64) -> Vec<Option<Effect>> {
+    let mut evidence = Evidence::default();
+    let after = |ratio: &f64| {
+        evidence.add(ratio.ln());
+        evidence.effect(alpha)
+    };
+    ratios.iter().map(after).collect()
+}
+
 impl Evidence {
     /// Takes in a pair: logarithm of its ratio. What is no number is no pair.
     pub fn add(&mut self, difference: f64) {
@@ -149,6 +160,11 @@ impl Evidence {
         let (low, high) = (low.min(high), low.max(high));
         let pairs = u32::try_from(self.pairs.len()).unwrap_or(u32::MAX);
         Some(Effect { ratio: self.estimate()?.clamp(low, high), low, high, pairs })
+    }
+
+    /// The ratio of each pair, in their order.
+    pub fn ratios(&self) -> impl Iterator<Item = f64> {
+        self.differences().map(f64::exp)
     }
 
     fn differences(&self) -> impl Iterator<Item = f64> {

@@ -22,6 +22,9 @@ pub struct Stages {
     evidence: Evidence,
     /// The effect at the end of the stage before.
     before: Option<Effect>,
+    /// The evidence of the stage before, which decided to begin this one: for people.
+    earlier: Evidence,
+    earlier_number: u32,
 }
 
 /// Chance of a wrong call on one side that a stage may have, so that all together have no more than 0.025.
@@ -35,7 +38,10 @@ impl Stages {
     /// Begins the next one.
     pub fn begin(&mut self) {
         self.before = self.evidence.effect(self.alpha()).or(self.before);
-        self.evidence = Evidence::default();
+        let ended = std::mem::take(&mut self.evidence);
+        if ended.pairs() > 0 {
+            (self.earlier, self.earlier_number) = (ended, self.number);
+        }
         self.number = self.number.saturating_add(1);
     }
 
@@ -64,6 +70,12 @@ impl Stages {
         &self.evidence
     }
 
+    /// The stage before, where it had pairs, and this one: evidence with the chance of a wrong call on each side.
+    pub fn both(&self) -> impl Iterator<Item = (&Evidence, f64)> {
+        let both = [(&self.earlier, self.earlier_number), (&self.evidence, self.number)];
+        both.into_iter().filter(|(evidence, _)| evidence.pairs() > 0).map(|(evidence, stage)| (evidence, alpha(stage)))
+    }
+
     /// The effect: that of this stage, or of the one before while this one is young and knows it less well.
     #[must_use]
     pub fn effect(&self) -> Option<Effect> {
@@ -88,6 +100,23 @@ mod tests {
     fn all_stages_together_have_the_chance_of_one() {
         let sum: f64 = (1..10_000).map(alpha).sum();
         assert!(sum <= ALPHA && sum > 0.999 * ALPHA, "{sum}");
+    }
+
+    #[test]
+    fn people_see_the_pairs_that_decided_and_their_course_ends_with_the_effect() {
+        let mut stages = Stages::default();
+        stages.begin();
+        (0..20).for_each(|pair| stages.add(if pair % 2 == 0 { -0.5 } else { -0.4 }));
+        let decided = stages.effect();
+        stages.begin();
+        // A stage without pairs does not hide what decided.
+        stages.begin();
+        stages.add(0.3);
+        let both: Vec<(Vec<f64>, f64)> =
+            stages.both().map(|(evidence, alpha)| (evidence.ratios().collect(), alpha)).collect();
+        assert_eq!(both.iter().map(|(ratios, _)| ratios.len()).collect::<Vec<_>>(), [20, 1]);
+        let course = super::super::evidence::course(&both[0].0, both[0].1);
+        assert_eq!((course[0], course.len(), *course.last().expect("20")), (None, 20, decided));
     }
 
     #[test]

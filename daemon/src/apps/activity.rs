@@ -233,12 +233,12 @@ impl TrackedGroup {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
 
     use brisk_core::app::App;
     use brisk_sense::Group;
 
     use super::*;
+    use crate::config::Choices;
 
     fn group(dir: &str) -> Group {
         Group { dir: dir.into(), name: dir.rsplit('/').next().expect("a name").to_owned() }
@@ -250,7 +250,7 @@ mod tests {
 
     fn observed(apps: &mut Apps, seen: &SoundAndLocks) -> Vec<App> {
         apps.observe(0, seen, &Services::default(), |_, _, _| OfGroup::default());
-        apps.list(&BTreeMap::new(), &Services::default())
+        apps.list(&Choices::default(), &Services::default())
     }
 
     /// Whether a player, an editor and a service are known to do what `places` do.
@@ -329,7 +329,7 @@ mod tests {
         assert_eq!(observe(Some(5)), std::slice::from_ref(&killed));
         assert_eq!(observe(None), []);
         assert_eq!(observe(Some(5)), []);
-        let app = apps.list(&BTreeMap::new(), &Services::default()).remove(0);
+        let app = apps.list(&Choices::default(), &Services::default()).remove(0);
         assert_eq!((app.activity.frozen, app.activity.oom_score_adj), (Some(true), Some(100)));
         // Its last process was killed: counted before the group goes.
         let dir = Path::new("/c/app-a-1.scope");
@@ -352,7 +352,7 @@ mod tests {
         };
         let seen = SoundAndLocks { sound: Some(vec![at("/c/app-a-1.scope")]), ..SoundAndLocks::default() };
         apps.observe(5, &seen, &Services::default(), of_group);
-        let activity = |apps: &Apps| apps.list(&BTreeMap::new(), &Services::default()).remove(0).activity;
+        let activity = |apps: &Apps| apps.list(&Choices::default(), &Services::default()).remove(0).activity;
         apps.forget_activities(4 + FRESH_NS);
         assert_eq!((activity(&apps).audible, activity(&apps).oom_score_adj), (Some(true), Some(100)));
         apps.forget_activities(5 + FRESH_NS);
@@ -380,7 +380,7 @@ mod tests {
                 ..OfGroup::default()
             };
             apps.observe(at_ns, &SoundAndLocks::default(), &Services::default(), of_group);
-            let listed = apps.list(&BTreeMap::new(), &Services::default());
+            let listed = apps.list(&Choices::default(), &Services::default());
             [0, 1].map(|place| listed[place].activity.oom_score_adj.expect("read"))
         };
         assert_eq!(observe(&mut apps, 0, 0), [0, 0]);

@@ -57,7 +57,7 @@ fn a_session_of_a_person_is_an_app_where_there_are_no_groups() {
     let began = apps.session_began(session(41, true), 0).expect("a launch");
     assert_eq!(began.kind, EventKind::LaunchBegan { group: "session-41".to_owned() });
     let of = |apps: &Apps| {
-        apps.list(&BTreeMap::new(), &Services::default()).pop().map(|app| (app.id, app.tolerance, app.launching))
+        apps.list(&Choices::default(), &Services::default()).pop().map(|app| (app.id, app.tolerance, app.launching))
     };
     assert_eq!(of(&apps), Some(("foot".to_owned(), Tolerance::Interactive, true)));
     // It rests when the machine does.
@@ -72,7 +72,7 @@ fn a_session_of_a_person_is_an_app_where_there_are_no_groups() {
     assert!(apps.session_gone(41, 9).is_some());
     assert!(!apps.has_groups_of_apps());
     apps.forget_sessions();
-    assert!(apps.list(&BTreeMap::new(), &Services::default()).is_empty());
+    assert!(apps.list(&Choices::default(), &Services::default()).is_empty());
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn who_is_in_front_is_said_only_where_something_says_it() {
     apps.was_there(group("/sys/fs/cgroup/uid_10200/pid_500"));
     let processes = |dir: &Path| if dir.ends_with("pid_400") { vec![400, 401] } else { vec![500] };
     let rules = |apps: &Apps| {
-        apps.list(&BTreeMap::new(), &Services::default())
+        apps.list(&Choices::default(), &Services::default())
             .into_iter()
             .map(|app| app.reason.rule.into_owned())
             .collect::<Vec<_>>()
@@ -99,6 +99,10 @@ fn who_is_in_front_is_said_only_where_something_says_it() {
     assert_eq!(rules(&apps), ["service", "launching", "not_focused"]);
 }
 
+fn class(id: &str, class: Tolerance) -> Choices {
+    Choices { class: [(id.to_owned(), class)].into(), ..Choices::default() }
+}
+
 #[test]
 fn classes_follow_place_and_choice() {
     let mut apps = Apps::default();
@@ -106,7 +110,7 @@ fn classes_follow_place_and_choice() {
     apps.was_there(group("/c/user.slice/user-1000.slice/user@1000.service/app.slice/app-updater.service"));
     apps.was_there(group("/c/phone/writer"));
     apps.began(group("/c/app-brisk-xterm-1.scope"), 0);
-    let chosen = BTreeMap::from([("org.x.Mail".to_owned(), Tolerance::Streaming)]);
+    let chosen = class("org.x.Mail", Tolerance::Streaming);
     let mut found: Vec<(String, Tolerance, bool)> = apps
         .list(&chosen, &Services::default())
         .into_iter()
@@ -148,20 +152,34 @@ fn what_apps_wait_for_is_not_put_behind() {
     ] {
         let mut apps = Apps::default();
         apps.was_there(group(&dir));
-        let app = apps.list(&BTreeMap::new(), &Services::default()).remove(0);
+        let app = apps.list(&Choices::default(), &Services::default()).remove(0);
         assert_eq!((app.tolerance, app.reason.rule.as_ref()), (tolerance, rule), "{dir}");
     }
     // A daemon where there are no groups.
     let mut apps = Apps::default();
     apps.session_was_there(ProcessSession { program: "dbus-daemon".to_owned(), ..session(7, false) });
-    assert_eq!(apps.list(&BTreeMap::new(), &Services::default()).remove(0).tolerance, Tolerance::System);
+    assert_eq!(apps.list(&Choices::default(), &Services::default()).remove(0).tolerance, Tolerance::System);
     // Who knows better says so.
     let mut apps = Apps::default();
     apps.was_there(group("/c/system.slice/postgresql@15-main.service"));
     let services = Services { background: vec!["postgresql@*".to_owned()], ..Services::default() };
-    assert_eq!(apps.list(&BTreeMap::new(), &services).remove(0).tolerance, Tolerance::Background);
-    let chosen = BTreeMap::from([("postgresql@15-main".to_owned(), Tolerance::Batch)]);
+    assert_eq!(apps.list(&Choices::default(), &services).remove(0).tolerance, Tolerance::Background);
+    let chosen = class("postgresql@15-main", Tolerance::Batch);
     assert_eq!(apps.list(&chosen, &services).remove(0).tolerance, Tolerance::Batch);
+}
+
+#[test]
+fn a_protected_app_keeps_its_class_and_one_that_ends_first_goes_before_what_others_were_told() {
+    let mut apps = Apps::default();
+    apps.was_there(group("/c/app-org.signal.Signal-1.scope"));
+    let list = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+    let of = |choices: &Choices| apps.list(choices, &Services::default()).remove(0);
+    let before = of(&Choices::default());
+    let protected = of(&Choices { protect: list(&["signal"]), ..Choices::default() });
+    assert_eq!(protected.activity.protected.as_deref(), Some("signal"));
+    assert_eq!((protected.tolerance, protected.protection().is_some()), (before.tolerance, true));
+    let first = of(&Choices { end_first: list(&["signal"]), ..Choices::default() });
+    assert_eq!(first.activity.end_order(), Some(brisk_core::app::EndOrder::First));
 }
 
 #[test]
@@ -170,7 +188,7 @@ fn what_groups_offer_is_looked_at_once_a_minute_and_sessions_offer_nothing() {
     apps.was_there(group("/c/app-x-1.scope"));
     apps.session_was_there(session(7, true));
     let offers = |apps: &Apps| -> Vec<usize> {
-        apps.list(&BTreeMap::new(), &Services::default()).iter().map(|app| app.offers.len()).collect()
+        apps.list(&Choices::default(), &Services::default()).iter().map(|app| app.offers.len()).collect()
     };
     apps.refresh(0, |_| Some(0), |_| GroupSetting::ALL.into());
     assert_eq!(offers(&apps), [GroupSetting::ALL.len(), 0]);
@@ -190,11 +208,11 @@ fn the_disks_of_a_launch_add_up_and_those_of_others_are_known_for_five_seconds()
     let mut asked = Vec::new();
     let mut locate = |apps: &mut Apps, at_ns: u64, front_only: bool, disk: Option<&str>| {
         asked.clear();
-        apps.locate(at_ns, front_only, (&BTreeMap::new(), &Services::default()), |dir, launching| {
+        apps.locate(at_ns, front_only, (&Choices::default(), &Services::default()), |dir, launching| {
             asked.push((last_name(dir), launching));
             disk.map(|disk| BTreeSet::from([disk.to_owned()]))
         });
-        let listed = apps.list(&BTreeMap::new(), &Services::default());
+        let listed = apps.list(&Choices::default(), &Services::default());
         let of = |group: &str| listed.iter().find(|app| app.group == group).expect("there").disks.clone();
         assert_eq!(
             (of("dbus.service"), of("session-7")),
@@ -225,7 +243,7 @@ fn the_disks_of_a_launch_add_up_and_those_of_others_are_known_for_five_seconds()
 #[test]
 fn who_gives_way_is_a_batch_once_that_is_seen() {
     let mut apps = Apps::default();
-    let class = |apps: &Apps| apps.list(&BTreeMap::new(), &Services::default()).remove(0).tolerance;
+    let class = |apps: &Apps| apps.list(&Choices::default(), &Services::default()).remove(0).tolerance;
     apps.was_there(group("/c/system.slice/backup.service"));
     apps.refresh(0, |_| Some(0), |_| Vec::new());
     assert_eq!(class(&apps), Tolerance::System);

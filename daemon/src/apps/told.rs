@@ -188,10 +188,10 @@ impl TrackedGroup {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeMap, BTreeSet};
+    use std::collections::BTreeSet;
 
     use super::*;
-    use crate::config::Services;
+    use crate::config::{Choices, Services};
 
     const SECOND_NS: u64 = 1_000_000_000;
 
@@ -204,7 +204,7 @@ mod tests {
     }
 
     fn focused(apps: &Apps) -> Vec<(String, Option<bool>)> {
-        let listed = apps.list(&BTreeMap::new(), &Services::default());
+        let listed = apps.list(&Choices::default(), &Services::default());
         listed.into_iter().map(|app| (app.id, app.activity.focused)).collect()
     }
 
@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(focused(&apps), [("a".to_owned(), Some(false)), ("b".to_owned(), Some(true))]);
         assert_eq!(see(&mut apps, 1, 3 * SECOND_NS + RECENT_NS), [came("app-a-1.scope")]);
         assert_eq!(apps.front().collect::<Vec<_>>(), [&a]);
-        let listed = apps.list(&BTreeMap::new(), &Services::default());
+        let listed = apps.list(&Choices::default(), &Services::default());
         assert_eq!(listed[1].activity.front_at_ns, Some(3 * SECOND_NS + RECENT_NS));
     }
 
@@ -298,7 +298,7 @@ mod tests {
     }
 
     fn launching(apps: &Apps) -> Vec<String> {
-        let listed = apps.list(&BTreeMap::new(), &Services::default());
+        let listed = apps.list(&Choices::default(), &Services::default());
         listed.into_iter().filter(|app| app.launching).map(|app| app.group).collect()
     }
 
@@ -316,7 +316,7 @@ mod tests {
         let real = group("/c/app-gnome-org.x.Mail-7.scope");
         assert_eq!(apps.began(real.clone(), 2 * SECOND_NS), None);
         assert_eq!(launching(&apps), ["app-gnome-org.x.Mail-7.scope"]);
-        assert_eq!(apps.list(&BTreeMap::new(), &Services::default()).len(), 1);
+        assert_eq!(apps.list(&Choices::default(), &Services::default()).len(), 1);
         let event = apps.tell_launch_end(&real, 3 * SECOND_NS).expect("it was launched");
         assert_eq!(event.kind, ended("app-gnome-org.x.Mail-7.scope"));
         assert_eq!(apps.tell_launch_end(&real, 4 * SECOND_NS), None);
@@ -355,7 +355,7 @@ mod tests {
             found.extend(kinds(apps.sample_launches(due_ns, |_| None)));
         }
         assert_eq!(found, [ended("org.x.Mail")]);
-        assert!(apps.list(&BTreeMap::new(), &Services::default()).is_empty());
+        assert!(apps.list(&Choices::default(), &Services::default()).is_empty());
         // No client makes it grow.
         let mut all = Vec::new();
         for number in 0..3 * TOLD_MAX as u64 {

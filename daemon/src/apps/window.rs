@@ -39,7 +39,7 @@ impl Apps {
 }
 
 /// How `app_id` is like `id`, which may be the name of a program; `None` when it is not.
-fn likeness(id: &str, is_program: bool, app_id: &str) -> Option<Likeness> {
+pub(crate) fn likeness(id: &str, is_program: bool, app_id: &str) -> Option<Likeness> {
     let app_id = app_id.strip_suffix(".desktop").unwrap_or(app_id);
     if id.is_empty() || app_id.is_empty() {
         return None;

@@ -10,6 +10,8 @@ pub struct Complaint {
     /// Character in the line, the first is 1.
     pub column: usize,
     pub what: String,
+    /// Section and key that it is about, where `what` does not name it.
+    pub key: Option<String>,
     /// What was probably meant.
     pub suggestion: Option<String>,
 }
@@ -23,18 +25,37 @@ impl Complaint {
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
         let what = error.message().trim().replace('\n', ", ");
         let suggestion = suggestion_of(&what);
-        Self { line, column, what, suggestion }
+        let is_named = |key: &str| ['`', '\''].iter().any(|quote| what.contains(&format!("{quote}{key}{quote}")));
+        let key = key_at(text, line).filter(|(_, key)| !is_named(key));
+        let key = key.map(|(section, key)| format!("{section} {key}").trim_start().to_owned());
+        Self { line, column, what, key, suggestion }
     }
 }
 
 impl fmt::Display for Complaint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: {}", self.line, self.column, self.what)?;
+        if let Some(key) = &self.key {
+            write!(f, " ({key})")?;
+        }
         match &self.suggestion {
             Some(suggestion) => write!(f, "; did you mean '{suggestion}'?"),
             None => Ok(()),
         }
     }
+}
+
+/// The key of a line, or that of the list which it continues, with its section as it is written.
+fn key_at(text: &str, line: usize) -> Option<(String, String)> {
+    let before: Vec<&str> = text.lines().take(line).map(str::trim).collect();
+    let is_section = |line: &&str| line.starts_with('[') && line.ends_with(']');
+    let at = before.iter().rposition(|line| is_section(line) || line.contains('='))?;
+    if is_section(&before[at]) {
+        return None;
+    }
+    let section = before[..at].iter().rfind(|line| is_section(line)).copied().unwrap_or_default();
+    let (key, _) = before[at].split_once('=')?;
+    Some((section.to_owned(), key.trim().trim_matches(['"', '\'']).to_owned()))
 }
 
 /// A sentence that `name` is no `kind`, with what was probably meant.

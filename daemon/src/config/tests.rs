@@ -27,7 +27,9 @@ fn what_is_wrong_is_told_with_its_line_and_what_was_meant() {
             "or 0 to record nothing",
         ),
         ("[daemon]\nrecord = { path = \"/x\", max_byte = 7 }\n", "2:25: ", "'max_bytes'?"),
-        ("[apps]\n\"x\" = \"batsh\"\n", "2:7: ", "did you mean 'batch'?"),
+        ("[apps.class]\n\"x\" = \"batsh\"\n", "2:7: ", "did you mean 'batch'?"),
+        ("[apps]\nprotekt = [\"x\"]\n", "2:1: ", "did you mean 'protect'?"),
+        ("[apps]\nprotect = [\"x\"]\nend_first = [\"x\"]\n", "1:1: 'x' is in 'protect'", "take it out of one"),
         ("[fixed]\n\"queue/sda/speed\" = 1\n", "2:1: 'queue/sda/speed' names no setting", "read_ahead_kb"),
         ("[fixed]\n\"vm/drop_caches\" = 3\n", "2:1: 'vm/drop_caches' names no setting", "min_free_kbytes"),
         ("[fixed]\n\"queue/sda/scheduler\" = true\n", "2:25: ", "a text or a whole number"),
@@ -46,7 +48,8 @@ fn what_is_wrong_is_told_with_its_line_and_what_was_meant() {
 #[test]
 fn choices_are_read_as_people_write_them() {
     let text = "[daemon]\ndevices = [\"/dev/mmcblk0\", \"sda\"]\n[fixed]\n\"queue/mmcblk0/read_ahead_kb\" = 256\n\
-                \"queue/mmcblk0/scheduler\" = \"bfq\"\n\"vm/lru_gen/min_ttl_ms\" = 1000\n\"vm/page-cluster\" = 0\n[apps]\n\"org.x\" = \"streaming\"\n";
+                \"queue/mmcblk0/scheduler\" = \"bfq\"\n\"vm/lru_gen/min_ttl_ms\" = 1000\n\"vm/page-cluster\" = 0\n\
+                [apps.class]\n\"org.x\" = \"streaming\"\n";
     let config = Config::parse(text).expect("usable");
     assert_eq!(config.daemon.devices, Devices::These(vec!["mmcblk0".to_owned(), "sda".to_owned()]));
     let fixed: Vec<(String, String)> = config.fixed_values().into_iter().map(|(k, v)| (k.to_string(), v)).collect();
@@ -57,7 +60,7 @@ fn choices_are_read_as_people_write_them() {
         ("vm/lru_gen/min_ttl_ms", "1000"),
     ];
     assert_eq!(fixed, expected.map(|(knob, value)| (knob.to_owned(), value.to_owned())));
-    assert_eq!(config.apps.get("org.x"), Some(&Tolerance::Streaming));
+    assert_eq!(config.apps.class.get("org.x"), Some(&Tolerance::Streaming));
     assert_eq!(Config::parse(&config.to_text()), Ok(config));
 }
 

@@ -24,6 +24,15 @@ pub struct Peer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Disconnected;
 
+/// What a client hears of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Subscription {
+    /// All that happens.
+    Events,
+    /// Apps of its user that are lost; of root, all.
+    Losses,
+}
+
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: UnixStream,
@@ -33,8 +42,8 @@ pub(super) struct Connection {
     inbox: Vec<u8>,
     outbox: Vec<u8>,
     sent_bytes: usize,
-    /// Whether it is subscribed to events; it makes no other calls then.
-    pub(super) monitors: bool,
+    /// What it is subscribed to; it makes no other calls then.
+    pub(super) subscription: Option<Subscription>,
     /// The last time it asked something or read something.
     used_ns: u64,
 }
@@ -43,7 +52,7 @@ impl Connection {
     /// Serves a stream that does not block.
     pub(super) fn new(stream: UnixStream, peer: Peer, is_of_session: bool, now_ns: u64) -> Self {
         let (inbox, outbox) = (Vec::new(), Vec::new());
-        Self { stream, peer, is_of_session, inbox, outbox, sent_bytes: 0, monitors: false, used_ns: now_ns }
+        Self { stream, peer, is_of_session, inbox, outbox, sent_bytes: 0, subscription: None, used_ns: now_ns }
     }
 
     /// Events to poll for; calls of a client that does not read its answers are not read.
@@ -59,7 +68,7 @@ impl Connection {
 
     /// Whether it may say something now: it has read its answer, and does not only listen.
     pub(super) fn may_ask(&self) -> bool {
-        !self.has_unread() && !self.monitors
+        !self.has_unread() && self.subscription.is_none()
     }
 
     /// When it has to go if nothing changes.
@@ -67,7 +76,7 @@ impl Connection {
         if self.has_unread() {
             Some(self.used_ns.saturating_add(UNREAD_NS_MAX))
         } else {
-            (!self.monitors).then(|| self.used_ns.saturating_add(IDLE_NS_MAX))
+            self.subscription.is_none().then(|| self.used_ns.saturating_add(IDLE_NS_MAX))
         }
     }
 

@@ -15,7 +15,7 @@ use rustix::fs::{Mode, chmod, chown};
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::Gid;
 
-use super::connection::{Connection, Disconnected, Peer};
+use super::connection::{Connection, Disconnected, Peer, Subscription};
 
 const CLIENTS_MAX: usize = 16;
 /// Of these, the ones that are not root.
@@ -289,9 +289,12 @@ impl Server {
     pub fn answer(&mut self, call: &ClientCall, reply: &Reply, now_ns: u64) {
         let Some(place) = self.connections.get_mut(call.client) else { return };
         let Some(connection) = place else { return };
-        if call.method == Method::Monitor && reply.error.is_none() {
-            connection.monitors = true;
-        }
+        connection.subscription = match call.method {
+            _ if reply.error.is_some() => None,
+            Method::Monitor => Some(Subscription::Events),
+            Method::WatchLosses => Some(Subscription::Losses),
+            _ => None,
+        };
         if !call.oneway && connection.answer(reply, now_ns).is_err() {
             *place = None;
         }
@@ -300,15 +303,25 @@ impl Server {
     /// Whether a client is subscribed to events.
     #[must_use]
     pub fn is_monitored(&self) -> bool {
-        self.connections.iter().flatten().any(|one| one.monitors)
+        self.connections.iter().flatten().any(|one| one.subscription == Some(Subscription::Events))
     }
 
     /// Sends an event to all subscribers; one that does not read is dropped.
     pub fn tell(&mut self, reply: &Reply, now_ns: u64) {
+        self.send(reply, now_ns, |one| one.subscription == Some(Subscription::Events));
+    }
+
+    /// Sends the loss of an app to those who hear of losses: root, and the user whose app it was, where that is known.
+    pub fn tell_loss(&mut self, reply: &Reply, owner: Option<u32>, now_ns: u64) {
+        let is_theirs = |peer: Peer| peer.uid == 0 || Some(peer.uid) == owner;
+        self.send(reply, now_ns, |one| one.subscription == Some(Subscription::Losses) && is_theirs(one.peer));
+    }
+
+    fn send(&mut self, reply: &Reply, now_ns: u64, is_meant: impl Fn(&Connection) -> bool) {
         let reply = Reply { continues: Some(true), ..reply.clone() };
         for place in &mut self.connections {
             if let Some(connection) = place
-                && connection.monitors
+                && is_meant(connection)
                 && connection.answer(&reply, now_ns).is_err()
             {
                 *place = None;

@@ -1,6 +1,6 @@
 //! Answers to clients of the control socket.
 
-use brisk_api::{Cost, Device, Fault, Happening, Launches, Method, Record, Reply, Status, reply_with};
+use brisk_api::{Cost, Device, Fault, Happening, Launches, Loss, Method, Record, Reply, Status, reply_with};
 use brisk_core::action::Once;
 use brisk_core::causes::in_one_line;
 use brisk_core::decision::Note;
@@ -33,7 +33,7 @@ impl Daemon {
     }
 
     fn reply(&mut self, call: &ClientCall) -> Result<Reply, Fault> {
-        if call.is_of_session && !call.method.is_told_by_sessions() {
+        if call.is_of_session && !call.method.is_of_sessions() {
             return Err(Fault::NotAllowed(
                 "this socket takes what a session tells; ask at the control socket".to_owned(),
             ));
@@ -64,6 +64,7 @@ impl Daemon {
                 let begin = self.happening("event", "listens");
                 Ok(Reply { continues: Some(true), ..reply_with(&[("happening", &begin)]) })
             }
+            Method::WatchLosses => Ok(Reply { continues: Some(true), ..reply_with(&[("loss", &None::<Loss>)]) }),
             Method::Reload(retry) => self.reload(*retry).map(|()| reply_with(&[])).map_err(Fault::BadConfig),
             Method::Reset => self.reset(),
             Method::SetFront(target) => self.set_front(target.as_ref(), call.peer),
@@ -139,6 +140,7 @@ impl Daemon {
         if let Some(Err(error)) = self.server.as_ref().map(|server| server.let_in(group)) {
             self.report_trouble(format!("the control socket's group cannot be changed: {error}"));
         }
+        self.hook.configure(&self.policy.config.hook);
         self.read_preferences();
         self.actuator.forgive();
         self.state.changed_externally.clear();
@@ -206,6 +208,7 @@ impl Daemon {
             changed_externally: state.changed_externally.clone(),
             trouble: state.trouble.iter().chain(&state.failing).cloned().collect(),
             resting: self.attempts.resting().collect(),
+            lacking_rights: state.lacking_rights.clone(),
             counts: state.counts,
             saved: state.savings.estimates(),
             saved_how: savings::METHOD.to_owned(),

@@ -11,7 +11,7 @@ use brisk_core::event::{Event, EventKind};
 use brisk_core::launch::{LaunchFiles, is_private};
 use brisk_core::pages::AppPages;
 use brisk_core::survey::{PagesSurvey, Shown, Topic};
-use brisk_sense::{Group, OpenedFiles};
+use brisk_sense::{Group, OpenedFiles, ProcessMemory};
 
 use super::people::processes;
 use super::{Daemon, Machine};
@@ -49,7 +49,15 @@ impl Daemon {
         // Now, as long as the pages of the app before are where it left them.
         self.end_return();
         self.actuator.app_returns();
+        let before = self.machine.returns.comes(name);
+        if let Some(left) = before.and_then(|before| self.machine.apps.of_name(&before).cloned()) {
+            let memory = self.memory(&left);
+            self.machine.returns.leaves(left.name, memory);
+        }
         let Some(group) = self.machine.apps.that_returns(name).cloned() else { return };
+        if !self.machine.returns.is_away(&group.name, self.memory(&group)) {
+            return;
+        }
         let used = self.used(&group);
         let Some(pages) = self.scan(&group) else { return };
         self.push_event(EventKind::Scanned { group: group.name.clone(), pages: pages.clone() });
@@ -199,6 +207,17 @@ impl Daemon {
                 None
             }
         }
+    }
+
+    /// Memory of all processes of an app, without a look at its page tables.
+    fn memory(&self, group: &Group) -> ProcessMemory {
+        let sense = &self.machine.sense;
+        let processes = processes(sense, &group.dir).into_iter().filter_map(|pid| sense.process_memory(pid).ok()?);
+        processes.fold(ProcessMemory::default(), |sum, one| ProcessMemory {
+            anonymous_bytes: sum.anonymous_bytes.saturating_add(one.anonymous_bytes),
+            file_bytes: sum.file_bytes.saturating_add(one.file_bytes),
+            swapped_bytes: sum.swapped_bytes.saturating_add(one.swapped_bytes),
+        })
     }
 
     /// What the processes of an app have used of storage so far; with what this process has read, since it reads on

@@ -234,8 +234,10 @@ impl Daemon {
         let mut states = Vec::new();
         for resolved in actions {
             let pids = self.processes_of(&resolved.what);
+            let owner = if resolved.what.ends() { self.owner_of(resolved.what.group()) } else { None };
             let outcome = if self.state.is_paused { Outcome::Paused } else { self.perform(&resolved.what) };
             self.account_for_action(&resolved, &pids, &outcome);
+            self.note_end(&resolved, owner, &outcome);
             states.push(ActionState { resolved, outcome });
         }
         let dropped_state = |resolved: Resolved<Once>| {

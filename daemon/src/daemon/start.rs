@@ -22,12 +22,14 @@ use crate::config::{Config, Record};
 use crate::control::{Server, ServerError};
 use crate::devices;
 use crate::engines::Engines;
+use crate::hook::Hook;
 use crate::killers::Killers;
 use crate::learned;
 use crate::places::Places;
 use crate::profiles;
 use crate::recorder::Recorder;
 use crate::returns::Returns;
+use crate::rights;
 use crate::savings::Savings;
 use crate::screen::Screen;
 use crate::service::ServiceManager;
@@ -134,6 +136,9 @@ impl Daemon {
         }
         let mut killers = Killers::default();
         killers.refresh(&sense, now.monotonic_ns);
+        let lacking_rights = rights::lacking(&sense);
+        let mut hook = Hook::default();
+        hook.configure(&config.hook);
         let record = options.record(&config);
         let recorder = Recorder::new(record, about(&sense), configuration.clone());
         let choice = SampleChoice { memory_group: options.memory_group.clone(), ..SampleChoice::default() };
@@ -169,6 +174,7 @@ impl Daemon {
                 under: BTreeMap::new(),
                 trouble,
                 failing: BTreeSet::new(),
+                lacking_rights,
                 account: Account::default(),
                 counts: Counts::default(),
                 started_unix_ms: now.wall_unix_ms(),
@@ -180,6 +186,7 @@ impl Daemon {
             actuator,
             recorder,
             server,
+            hook,
             manager: ServiceManager::of_environment(now.monotonic_ns),
             is_finished: false,
             options,

@@ -6,6 +6,8 @@ use brisk_core::arbiter::{Resolved, Rule};
 use brisk_core::reason::Reason;
 use brisk_core::trial::{Ladder, Phase, Subject};
 
+use serde_json::json;
+
 use super::{Daemon, timer};
 use crate::trials::Change;
 
@@ -16,6 +18,10 @@ impl Daemon {
         for Change { engine, subject, phase, why } in changes {
             let text = format!("{engine} is {} for {subject}: {}", phase.words(), why.words());
             self.publish("trial", &text);
+            self.run_hook(&json!({
+                "event": "trial", "at_unix_ms": self.moment.now.wall_unix_ms(), "engine": engine, "subject": subject,
+                "phase": phase, "why": why,
+            }));
             if !self.options.foreground && !self.options.once {
                 brisk_program::notice!("briskd: {text}");
             }

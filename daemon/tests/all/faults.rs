@@ -110,6 +110,28 @@ fn a_bad_configuration_leaves_the_one_before() {
 }
 
 #[test]
+fn a_drop_in_file_goes_before_the_configuration_and_is_read_again_on_sighup() {
+    let _turn = turn();
+    let Some(device) = Loop::new() else { return };
+    let (_, wanted) = other(&device);
+    let daemon = Briskd::start(place(&[&device.name], &fixed(&device, &[("read_ahead_kb", wanted)])), &[]);
+    let drop_in = |name: &str, text: &str| {
+        let folder = daemon.dir.path().join("brisk.d");
+        fs::create_dir_all(&folder).expect("made");
+        fs::write(folder.join(name), text).expect("written");
+    };
+    drop_in("10-first.toml", &fixed(&device, &[("read_ahead_kb", "512")]));
+    drop_in("20-second.toml", &fixed(&device, &[("read_ahead_kb", "1024")]));
+    daemon.signal(Signal::HUP);
+    daemon.status_when(|_| device.get("read_ahead_kb") == "1024");
+    drop_in("30-third.toml", "[daemon]\nsocket_grup = \"x\"\n");
+    daemon.signal(Signal::HUP);
+    let line = daemon.line("the current configuration stays");
+    assert!(line.contains("brisk.d/30-third.toml:2:1: unknown field `socket_grup`"), "{line}");
+    assert_eq!(device.get("read_ahead_kb"), "1024");
+}
+
+#[test]
 fn an_external_change_is_left_until_the_configuration_is_read_again() {
     let _turn = turn();
     let Some(device) = Loop::new() else { return };

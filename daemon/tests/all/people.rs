@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use brisk_act::{Actuator, Keeper, Paths, Sensed};
-use brisk_api::{Client, ClientError, Happening, SOCKET, Status};
+use brisk_api::{Client, ClientError, Happening, LossKind, SOCKET, Status};
 use brisk_core::action::Once;
 use brisk_core::app::{App as Listed, AppFacts, Role, classify};
 use brisk_core::outcome::Outcome;
 use brisk_requires::requires;
-use harness::{App, Briskd, place};
+use harness::{App, Briskd, configure, place};
 use rustix::process::{Gid, Signal, Uid};
 
 /// Apps of others that are launched meanwhile are none of a test's business.
@@ -95,6 +95,23 @@ fn a_shell_tells_which_app_is_in_front() {
     }
     app.end();
     daemon.status_when(|status| find(status, &name).is_none());
+}
+
+#[test]
+fn a_protected_app_is_known_by_its_id_once_the_configuration_is_read_again() {
+    requires!(Groups);
+    let daemon = Briskd::start(place(&[], NO_ENGINE), &[]);
+    let (dir, name) = group_of("org.example.BriskKeep");
+    let Some(app) = App::new(&dir) else { return };
+    app.begin();
+    let status = daemon.status_when(|status| find(status, &name).is_some());
+    assert_eq!(find(&status, &name).expect("listed").activity.protected, None);
+    let folder = daemon.dir.path().join("brisk.d");
+    std::fs::create_dir(&folder).expect("made");
+    std::fs::write(folder.join("50.toml"), "[apps]\nprotect = [\"briskkeep\"]\n").expect("written");
+    daemon.signal(Signal::HUP);
+    let protected = |status: &Status| find(status, &name).and_then(|app| app.activity.protected.clone());
+    daemon.status_when(|status| protected(status).as_deref() == Some("briskkeep"));
 }
 
 #[test]
@@ -239,7 +256,16 @@ fn a_kill_by_the_kernel_for_want_of_memory_is_seen() {
         let why = "version 1 of the controller is not mounted";
         return brisk_requires::skip(brisk_requires::Capability::MemoryController, why);
     };
-    let daemon = Briskd::start(place(&[], NO_ENGINE), &[]);
+    let place = place(&[], "");
+    let heard = place.path().join("heard");
+    // The hook says which rights it has, too.
+    let hook = format!("/bin/sh -c 'grep CapEff /proc/self/status >\"$0\"; cat >>\"$0\"' {}", heard.display());
+    configure(place.path(), &[], &format!("{NO_ENGINE}[hook]\ncommand = {hook:?}\n"));
+    let daemon = Briskd::start(place, &[]);
+    let (listens, losses) = std::sync::mpsc::channel();
+    let mut watch = daemon.client();
+    std::thread::spawn(move || watch.watch_losses(|loss| listens.send(loss).is_ok()));
+    assert_eq!(losses.recv_timeout(brisk_requires::LIMIT).expect("it listens"), None);
     let (dir, name) = group_of("briskoom");
     // The same group in the hierarchy of the controller, with little memory and no swap.
     let limited = memory.join(&name);
@@ -258,6 +284,21 @@ fn a_kill_by_the_kernel_for_want_of_memory_is_seen() {
         app.go();
         daemon.line(&format!("the kernel ended a process of {name}"));
         daemon.line(&format!("{name} ended"));
+        let loss = losses.recv_timeout(brisk_requires::LIMIT).expect("it tells").expect("a loss");
+        assert_eq!((loss.kind, loss.by.as_str(), loss.group.as_str()), (LossKind::NotKept, "kernel", name.as_str()));
+        assert_eq!((loss.app.as_str(), loss.protect.as_str()), ("briskoom", "brisk apps protect briskoom"));
+        let mut said = String::new();
+        brisk_requires::until("the hook", || {
+            said = std::fs::read_to_string(&heard).unwrap_or_default();
+            said.ends_with("}\n")
+        });
+        let (rights, event) = said.split_once('\n').expect("two lines");
+        assert_eq!(rights, "CapEff:\t0000000000000000");
+        let event: serde_json::Value = serde_json::from_str(event).expect("JSON");
+        assert_eq!((&event["event"], &event["app"]), (&"loss".into(), &"briskoom".into()));
+        // Its only process is gone, and its group is below no slice of a user: root alone hears of it.
+        assert!(event["user"].is_null(), "{event}");
+        assert_eq!(daemon.status().trouble.iter().filter(|what| what.contains("hook")).count(), 0);
     }
     brisk_requires::until("the end of the group", || std::fs::remove_dir(&limited).is_ok());
 }

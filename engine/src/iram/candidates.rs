@@ -260,8 +260,8 @@ pub fn all<'a>(
 /// Why nothing may be taken from an app, whatever is predicted.
 fn spared(app: &App, rated: &Rated) -> Option<Reason> {
     match () {
+        () if app.activity.protected.is_some() => app.protection(),
         () if rated.level.is_untouchable() => Some(rated.reason.clone()),
-        () if importance::is_protected_by_choice(app) => Some(Reason::rule("protected_by_configuration")),
         () if app.activity.inhibits == Some(true) => Some(Reason::rule("inhibitor")),
         () if app.activity.audible == Some(true) => Some(Reason::rule("audible")),
         () => None,

@@ -71,7 +71,8 @@ pub fn rate(app: &App, now_ns: u64) -> Rated {
     if app.id == BRISK {
         return rated(Importance::System, "brisk_itself");
     }
-    if is_protected_by_choice(app) {
+    // One of the list of protected apps is as important as what it does.
+    if app.activity.protected.is_none() && app.protection().is_some() {
         return rated(Importance::System, "protected_by_configuration");
     }
     match app.activity.oom_score_adj {
@@ -83,12 +84,6 @@ pub fn rate(app: &App, now_ns: u64) -> Rated {
         _ => {}
     }
     of_linux(app, now_ns)
-}
-
-/// Whether the configuration has it as `system`: nothing is taken from such an app, whatever else holds.
-#[must_use]
-pub fn is_protected_by_choice(app: &App) -> bool {
-    app.tolerance == Tolerance::System && matches!(app.reason.rule.as_ref(), "chosen" | "protected")
 }
 
 fn of_android(app: &App, adj: i16) -> Rated {
@@ -244,7 +239,8 @@ mod tests {
         #[test]
         fn what_is_protected_is_never_below_system(app in any_app(0), now_ns in any::<u64>()) {
             let rated = rate(&app, now_ns);
-            prop_assert!(!is_protected_by_choice(&app) || rated.level == Importance::System);
+            let is_protected = app.activity.protected.is_none() && app.protection().is_some();
+            prop_assert!(!is_protected || rated.level == Importance::System);
             prop_assert!(!app.launching || rated.level <= Importance::Foreground);
         }
     }

@@ -104,10 +104,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_limit_is_below_the_threshold_or_what_is_used(world in any_world(), threshold_mib in 0_u64..512, next in 0_usize..6) {
+        fn no_limit_is_below_the_threshold_or_what_is_used(
+            world in any_world(),
+            threshold_mib in 0_u64..512,
+            next in 0_usize..6,
+        ) {
             let config = Config::default();
             let (apps, now) = (&world.apps, &world.now);
-            let outlook = |id: &str| Outlook { chance: 0.1, rank: id.parse().ok().filter(|rank| *rank < next), relaunch_s: None };
+            let rank = |id: &str| id.parse().ok().filter(|rank| *rank < next);
+            let outlook = |id: &str| Outlook { chance: 0.1, rank: rank(id), relaunch_s: None };
             let all = candidates::all(&config, now.at_ns, apps, &now.apps, &now.memory, outlook);
             let threshold_bytes = threshold_mib << 20;
             let requests = requests(&all, now.memory.total_bytes, &BTreeSet::new(), |_| Some(threshold_bytes));

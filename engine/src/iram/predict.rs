@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! Use (app, when) ─> Predictor::observe ─> history, weights          Note (unlock, notification) ─> Predictor::note
-//! Moment ─> Predictor::next ─> the n likeliest apps, each with its chance      Predictor::chance_within: return before a time
+//! Moment ─> Predictor::next ─> the n likeliest apps, each with its chance
+//!           Predictor::chance_within ─> chance of a return before a time
 //! ```
 //!
 //! Two modes: [`Mode::Paper`] is prediction by partial matching (dissertation 5.5, `ppm.rs`); [`Mode::Adaptive`] mixes

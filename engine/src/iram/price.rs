@@ -10,7 +10,8 @@
 //!
 //! ```text
 //! paid  = time stalled on memory since the last end; half of it is forgotten within a minute
-//! price = chance that the app returns within the next ten switches x time of its relaunch x 2 for each app that came back at once
+//! price = chance that the app returns within the next ten switches x time of its relaunch
+//!         x 2 for each app that came back at once
 //! ```
 //!
 //! The kernel's own killer is the other cost: a launch that finds no memory fails, and the app in front is what is

@@ -359,14 +359,25 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_short_with_enough_memory_and_no_stalls(available_bytes in 0..GIB, reserve_bytes in 0..GIB / 2, launch_bytes in 0..GIB) {
-            let need = need(&Config::default(), &memory(available_bytes), Some(&stalled(0.0)), 0.0, demand(reserve_bytes, launch_bytes));
+        fn nothing_is_short_with_enough_memory_and_no_stalls(
+            available_bytes in 0..GIB,
+            reserve_bytes in 0..GIB / 2,
+            launch_bytes in 0..GIB,
+        ) {
+            let demand = demand(reserve_bytes, launch_bytes);
+            let need = need(&Config::default(), &memory(available_bytes), Some(&stalled(0.0)), 0.0, demand);
             prop_assert_eq!(need.short_bytes == 0, need.available_bytes >= need.wanted_bytes);
         }
 
         #[test]
-        fn more_demand_never_wants_less(available_bytes in 0..GIB, reserve in 0..GIB, more in 0..GIB, falls in -1e9f64..1e9) {
-            let of = |reserve, launch, falls| need(&Config::default(), &memory(available_bytes), None, falls, demand(reserve, launch));
+        fn more_demand_never_wants_less(
+            available_bytes in 0..GIB,
+            reserve in 0..GIB,
+            more in 0..GIB,
+            falls in -1e9f64..1e9,
+        ) {
+            let memory = memory(available_bytes);
+            let of = |reserve, launch, falls| need(&Config::default(), &memory, None, falls, demand(reserve, launch));
             let base = of(reserve, 0, falls);
             prop_assert!(of(reserve + more, 0, falls).short_bytes >= base.short_bytes);
             prop_assert!(of(reserve, more, -falls.abs()).short_bytes >= of(reserve, 0, -falls.abs()).short_bytes);
@@ -374,7 +385,12 @@ mod tests {
         }
 
         #[test]
-        fn no_more_than_half_of_the_memory_is_wanted(available_bytes in 0..GIB, reserve in 0..GIB, launch in any::<u64>(), falls in -1e12f64..1e12) {
+        fn no_more_than_half_of_the_memory_is_wanted(
+            available_bytes in 0..GIB,
+            reserve in 0..GIB,
+            launch in any::<u64>(),
+            falls in -1e12f64..1e12,
+        ) {
             let need = need(&Config::default(), &memory(available_bytes), None, falls, demand(reserve, launch));
             prop_assert!(need.wanted_bytes <= GIB / 2);
         }

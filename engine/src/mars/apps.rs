@@ -75,6 +75,9 @@ pub(crate) fn all<'a>(config: &Config, state: &State, observed: &Observed<'a>) -
 /// Why nothing may be taken from an app, whenever it was in front.
 fn spared(state: &State, app: &App) -> Option<Reason> {
     let activity = &app.activity;
+    if activity.protected.is_some() {
+        return app.protection();
+    }
     let rule = match () {
         () if app.id == BRISK => "brisk_itself",
         () if app.launching => "launching",

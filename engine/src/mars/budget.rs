@@ -100,7 +100,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_day_writes_more_than_the_budget_and_a_full_bucket(steps in prop::collection::vec((0_u64..3_600_000, 0_u64..80 * MIB), 1..300)) {
+        fn no_day_writes_more_than_the_budget_and_a_full_bucket(
+            steps in prop::collection::vec((0_u64..3_600_000, 0_u64..80 * MIB), 1..300),
+        ) {
             let (mut budget, per_day_bytes) = (Budget::default(), 400 * MIB);
             let (mut now_ms, mut written): (u64, Vec<(u64, u64)>) = (BEGIN_MS, Vec::new());
             for (step_ms, wish_bytes) in steps {
@@ -108,7 +110,8 @@ mod tests {
                 let bytes = budget.refill(per_day_bytes, now_ms).min(wish_bytes);
                 budget.spend(bytes);
                 written.push((now_ms, bytes));
-                let last_day: u64 = written.iter().filter(|(at_ms, _)| now_ms - at_ms < DAY_MS).map(|(_, bytes)| bytes).sum();
+                let last_day = written.iter().filter(|(at_ms, _)| now_ms - at_ms < DAY_MS);
+                let last_day: u64 = last_day.map(|(_, bytes)| bytes).sum();
                 prop_assert!(last_day <= per_day_bytes + per_day_bytes / BURST_PART);
             }
         }

@@ -5,7 +5,7 @@
 //! such returns, one bit each, and its *chance* to be touched by the next one is
 //!
 //! ```text
-//! chance = (touched + weight x repeat) / (returns + weight),  weight = 4 / returns;  0 for a page that was never touched
+//! chance = (touched + weight x repeat) / (returns + weight),  weight = 4 / returns;  0 for a page never touched
 //! ```
 //!
 //! where *repeat* is the share of pages touched by one return that the next one touched again: of an app that touches
@@ -285,12 +285,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_ranges_hold_the_history_of_every_page(returns in prop::collection::vec((ranges(), ranges()), 0..12), asked in (0_u64..40, 0_u64..40)) {
+        fn the_ranges_hold_the_history_of_every_page(
+            returns in prop::collection::vec((ranges(), ranges()), 0..12),
+            asked in (0_u64..40, 0_u64..40),
+        ) {
             let mut heats = Heats::default();
             let mut pages: BTreeMap<u64, Vec<bool>> = BTreeMap::new();
             for (touched, untouched) in &returns {
                 heats.note(touched, untouched);
-                let has = |ranges: &[PageRange], page| ranges.iter().any(|range| (range.first_page..range.end_page()).contains(&page));
+                let has = |ranges: &[PageRange], page| {
+                    ranges.iter().any(|range| (range.first_page..range.end_page()).contains(&page))
+                };
                 for page in 0..200 {
                     if has(touched, page) || has(untouched, page) {
                         pages.entry(page).or_default().push(has(touched, page));
@@ -299,7 +304,8 @@ mod tests {
             }
             let mut found = BTreeMap::new();
             for heat in heats.ranges() {
-                found.extend((heat.range.first_page..heat.range.end_page()).map(|page| (page, (heat.history, heat.returns))));
+                let pages = heat.range.first_page..heat.range.end_page();
+                found.extend(pages.map(|page| (page, (heat.history, heat.returns))));
             }
             let expected: BTreeMap<u64, (u8, u8)> = pages.iter().map(|(page, history)| {
                 let last = &history[history.len().saturating_sub(8)..];

@@ -358,7 +358,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_ranges_hold_the_history_of_every_page(launches in prop::collection::vec((any_used(), any::<bool>()), 0..12)) {
+        fn the_ranges_hold_the_history_of_every_page(
+            launches in prop::collection::vec((any_used(), any::<bool>()), 0..12),
+        ) {
             let mut spans = Spans::default();
             let mut oracle = [0_u8; 200];
             for (used, adds) in &launches {
@@ -466,7 +468,8 @@ mod tests {
 
         #[test]
         fn damaged_spans_are_put_in_order(spans in prop::collection::vec(any::<(u32, u32, u8, Option<u32>)>(), 0..20)) {
-            let spans = Spans::new(spans.into_iter().map(|(first_page, pages, history, physical_page)| Span { first_page, pages, history, physical_page }).collect());
+            let span = |(first_page, pages, history, physical_page)| Span { first_page, pages, history, physical_page };
+            let spans = Spans::new(spans.into_iter().map(span).collect());
             prop_assert!(spans.spans().windows(2).all(|two| two[0].end_page() <= two[1].first_page));
             prop_assert!(spans.spans().iter().all(|span| span.pages > 0));
             let mut later = spans.clone();

@@ -258,7 +258,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_likely_page_is_read_once_and_others_only_in_gaps(files in any_files(), least in prop::sample::select(&[40.0, 60.0][..]), streams in 1..9_u8) {
+        fn each_likely_page_is_read_once_and_others_only_in_gaps(
+            files in any_files(),
+            least in prop::sample::select(&[40.0, 60.0][..]),
+            streams in 1..9_u8,
+        ) {
             let config = Config { use_min_percent: least, streams, ..Config::default() };
             let learned = learned(&files);
             let read = pages(&planned(&config, &learned, u64::MAX));
@@ -267,7 +271,8 @@ mod tests {
             let gap = gap_pages(&config, PAGE);
             for (path, page) in read.difference(&wanted) {
                 let near = |mut pages: std::ops::Range<u64>| pages.any(|page| wanted.contains(&(path.clone(), page)));
-                prop_assert!(near(page.saturating_sub(gap)..*page) && near(page + 1..page + gap + 1), "{} {}", path, page);
+                let (before, after) = (page.saturating_sub(gap)..*page, page + 1..page + gap + 1);
+                prop_assert!(near(before) && near(after), "{} {}", path, page);
             }
         }
 
@@ -286,7 +291,11 @@ mod tests {
         }
 
         #[test]
-        fn a_plan_keeps_its_budget_and_windows(files in any_files(), available in 0..2_000_u64, window_mib in 1..3_u64) {
+        fn a_plan_keeps_its_budget_and_windows(
+            files in any_files(),
+            available in 0..2_000_u64,
+            window_mib in 1..3_u64,
+        ) {
             let flash = Some(Speeds { random_read_us: 1e-9, ..Speeds::of_kind("") });
             let config = Config { use_min_percent: 40.0, window_mib, flash, ..Config::default() };
             let learned = learned(&files);
@@ -295,11 +304,13 @@ mod tests {
             let budget = available * 25 / 100;
             prop_assert_eq!(pages(&plan).len() as u64, budget.min(all.len() as u64));
             prop_assert_eq!(plan.size_bytes, pages(&plan).len() as u64 * PAGE);
-            let sizes = plan.windows.iter().map(|window| window.iter().map(|piece| piece.size_bytes).sum::<u64>());
-            prop_assert!(sizes.clone().all(|bytes| bytes > 0 && bytes <= window_mib << 20), "{:?}", sizes.collect::<Vec<_>>());
+            let size = |window: &Vec<_>| window.iter().map(|piece: &Piece| piece.size_bytes).sum::<u64>();
+            let sizes: Vec<u64> = plan.windows.iter().map(size).collect();
+            prop_assert!(sizes.iter().all(|bytes| (1..=window_mib << 20).contains(bytes)), "{:?}", sizes);
             prop_assert!(plan.windows.iter().flatten().all(|piece| piece.size_bytes <= PIECE_BYTES));
             let of_file: BTreeMap<&str, u64> = plan.files.iter().zip(&plan.pages)
-                .map(|(file, ranges)| (file.file.path.as_str(), ranges.iter().map(|range| range.pages).sum())).collect();
+                .map(|(file, ranges)| (file.file.path.as_str(), ranges.iter().map(|range| range.pages).sum()))
+                .collect();
             prop_assert_eq!(of_file.values().sum::<u64>() * PAGE, plan.size_bytes);
         }
 
@@ -311,7 +322,8 @@ mod tests {
             let mut last = BTreeSet::new();
             for file in &app.files {
                 for span in file.spans.spans().iter().filter(|span| span.history & 1 == 1) {
-                    last.extend((span.first_page..span.end_page()).map(|page| (file.file.path.clone(), u64::from(page))));
+                    let pages = span.first_page..span.end_page();
+                    last.extend(pages.map(|page| (file.file.path.clone(), u64::from(page))));
                 }
             }
             prop_assert_eq!(pages(&plan), last);

@@ -454,7 +454,11 @@ const NUMBERS: [&str; 8] = ["0", "-1", "1e308", "4294967295", "18446744073709551
 
 proptest! {
     #[test]
-    fn a_damaged_file_of_what_was_learned_is_refused_or_used(place in 0..400_usize, number in prop::sample::select(&NUMBERS[..]), cut in 0..4_000_usize) {
+    fn a_damaged_file_of_what_was_learned_is_refused_or_used(
+        place in 0..400_usize,
+        number in prop::sample::select(&NUMBERS[..]),
+        cut in 0..4_000_usize,
+    ) {
         let mut machine = Machine::new();
         (0..4).for_each(|_| { machine.launch(100_000, 300_000); });
         let mut text = serde_json::to_string(&machine.state.learned).expect("JSON");

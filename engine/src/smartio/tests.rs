@@ -404,7 +404,10 @@ proptest! {
     }
 
     #[test]
-    fn the_same_inputs_give_the_same_decision(steps in prop::collection::vec(any_step(), 1..30), paper in any::<bool>()) {
+    fn the_same_inputs_give_the_same_decision(
+        steps in prop::collection::vec(any_step(), 1..30),
+        paper in any::<bool>(),
+    ) {
         let config = Config { mode: if paper { Mode::Paper } else { Mode::Adaptive }, ..Config::default() };
         prop_assert_eq!(machine(&ALL).run(&config, &steps), machine(&ALL).run(&config, &steps));
     }
@@ -417,14 +420,16 @@ proptest! {
         paper in any::<bool>(),
     ) {
         let names = ["none", "mq-deadline", "kyber", "bfq", "smartio", "adios"];
-        let schedulers: Vec<&str> = names.into_iter().zip(&has).filter(|(_, has)| **has).map(|(name, _)| name).collect();
+        let has = names.into_iter().zip(&has).filter(|(_, has)| **has);
+        let schedulers: Vec<&str> = has.map(|(name, _)| name).collect();
         let mut config = Config { mode: if paper { Mode::Paper } else { Mode::Adaptive }, ..Config::default() };
         let waiting = QueueSettings {
             scheduler: Some(names[wanted].to_owned()),
             tunables: BTreeMap::from([("x".to_owned(), "1".to_owned())]),
             ..QueueSettings::default()
         };
-        config.profiles.insert("SEM16G".to_owned(), Profile { waiting: waiting.clone(), calm: waiting, ..Profile::default() });
+        let profile = Profile { waiting: waiting.clone(), calm: waiting, ..Profile::default() };
+        config.profiles.insert("SEM16G".to_owned(), profile);
         let (mut machine, mut state) = (machine(&schedulers), State::default());
         for step in steps {
             let decision = machine.step(&config, &state, step, &[]);

@@ -1,6 +1,6 @@
-"""Charts as SVG, by Vega-Lite (Altair), drawn without a browser or network, in the manner of `brisk report`: as wide as a phone, colours of
-the page's style by name, the same marks, keys outside of the drawing. Each chart has a table with its values beside it on the page: the
-text is for all readers, the picture for a glance."""
+"""Charts as SVG, by Vega-Lite (Altair), drawn without a browser or network, in the manner of `brisk report`: as wide as
+a phone, colours of the page's style by name, the same marks, keys outside of the drawing. Each chart has a table with
+its values beside it on the page: the text is for all readers, the picture for a glance."""
 
 from __future__ import annotations
 
@@ -30,8 +30,10 @@ def keys() -> str:
         "cross": '<path d="M13.4 3.5h3.2v2.9h2.9v3.2h-2.9v2.9h-3.2v-2.9h-2.9v-3.2h2.9z"/>',
     }
     items = "".join(
-        f'<li><svg viewBox="0 0 30 16" aria-hidden="true"><line x1="2" y1="8" x2="28" y2="8" stroke="{colour}" stroke-width="2" '
-        f'stroke-dasharray="{" ".join(map(str, dash)) if dash[1] else "none"}"/><g fill="{colour}">{marks[shape]}</g></svg>{load}</li>'
+        f'<li><svg viewBox="0 0 30 16" aria-hidden="true">'
+        f'<line x1="2" y1="8" x2="28" y2="8" stroke="{colour}" stroke-width="2" '
+        f'stroke-dasharray="{" ".join(map(str, dash)) if dash[1] else "none"}"/>'
+        f'<g fill="{colour}">{marks[shape]}</g></svg>{load}</li>'
         for load, colour, shape, dash in zip(LOADS, _COLOURS, _SHAPES, _DASHES, strict=True)
     )
     return f'<ul class="keys">{items}</ul>'
@@ -49,7 +51,11 @@ def _svg(chart: Any, label: str) -> str:
         "titleFontWeight": "normal",
     }
     themed = chart.properties(autosize=alt.AutoSizeParams(type="fit-x", contains="padding"), padding=2)
-    themed = themed.configure(background="transparent", font="system-ui, sans-serif").configure_axis(**axis).configure_view(stroke=None)
+    themed = (
+        themed.configure(background="transparent", font="system-ui, sans-serif")
+        .configure_axis(**axis)
+        .configure_view(stroke=None)
+    )
     themed = themed.configure_axisY(domain=False, ticks=False)
     svg: str = vl_convert.vegalite_to_svg(themed.to_dict())
     # Its name is for readers that do not see it.
@@ -95,7 +101,8 @@ def ranges(points: pd.DataFrame, title: str, label: str) -> str:
         color=alt.Color("load:N", scale=alt.Scale(domain=list(LOADS), range=_COLOURS), legend=None),
     )
     span = base.mark_rule(strokeWidth=1.3).encode(
-        x=alt.X("p25:Q", title=title, scale=alt.Scale(type="log", nice=False, padding=10), axis=alt.Axis(tickCount=5)), x2=alt.X2("p75:Q")
+        x=alt.X("p25:Q", title=title, scale=alt.Scale(type="log", nice=False, padding=10), axis=alt.Axis(tickCount=5)),
+        x2=alt.X2("p75:Q"),
     )
     dots = base.mark_point(filled=True, size=50, opacity=1).encode(x="p50:Q", shape=_shape())
     return _svg(alt.layer(span, dots), label)

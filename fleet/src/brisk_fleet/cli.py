@@ -19,7 +19,8 @@ from brisk_fleet.table import Table
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs a command; gives the exit code: 0, 1 for refused entries of files, 2 for a failure, 128 and the number of a signal."""
+    """Runs a command; gives the exit code: 0, 1 for refused entries of files, 2 for a failure, 128 and the number of a
+    signal."""
     args = _parser().parse_args(arguments)
     try:
         with contextlib.nullcontext() if args.run is _serve else _ended_by_signals():
@@ -84,7 +85,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def command(name: str, run: object, about: str, has_table: bool = True, epilog: str | None = None) -> argparse.ArgumentParser:
+    def command(
+        name: str, run: object, about: str, has_table: bool = True, epilog: str | None = None
+    ) -> argparse.ArgumentParser:
         found = commands.add_parser(name, help=about, description=about, epilog=epilog)
         found.set_defaults(run=run)
         if has_table:
@@ -99,14 +102,17 @@ def _parser() -> argparse.ArgumentParser:
     serve = command("serve", _serve, "Receive submissions over HTTP, until it is stopped")
     serve.add_argument("--host", default="127.0.0.1", help="address to listen at (default: %(default)s)")
     serve.add_argument("--port", type=_port, default=8029, help="0: any free one (default: %(default)s)")
-    serve.add_argument("--per-minute", type=float, default=30.0, metavar="N", help="submissions of one address (default: %(default)s)")
+    serve.add_argument(
+        "--per-minute", type=float, default=30.0, metavar="N", help="submissions of one address (default: %(default)s)"
+    )
     serve.add_argument("--burst", type=int, default=30, metavar="N", help="of these at once (default: %(default)s)")
 
     ingest = command(
         "ingest",
         _ingest,
         "Store the submissions of files, as 'brisk submit --output' and 'export' write them; compressed by gzip or not",
-        epilog="Exit status: 0 all are in the table; 1 some entries were refused (standard error names each), the rest is in the table; "
+        epilog="Exit status: 0 all are in the table; 1 some entries were refused (standard error names each), "
+        "the rest is in the table; "
         "2 failure: standard error says why.",
     )
     ingest.add_argument(
@@ -120,28 +126,40 @@ def _parser() -> argparse.ArgumentParser:
 
     command("compact", _compact, "Join small files, and remove files that no version needs")
 
-    export = command("export", _export, "Write the table as FILE.parquet (for analysis) or FILE.jsonl (to ingest again)")
+    export = command(
+        "export", _export, "Write the table as FILE.parquet (for analysis) or FILE.jsonl (to ingest again)"
+    )
     export.add_argument("out", type=Path, metavar="FILE", help="it is whole or as before; -: standard output")
     export.add_argument("--format", choices=("parquet", "jsonl"), help="(default: by the ending of FILE)")
 
     publish = command("publish", _publish, "Write a static site: distributions, ranked models, a page for each")
     publish.add_argument("out", type=Path, metavar="OUT")
     publish.add_argument("--engine", choices=("duckdb", "spark"), default="duckdb", help="(default: %(default)s)")
-    publish.add_argument("--emulated", action="store_true", help="of emulated devices instead of real ones; each page says so")
+    publish.add_argument(
+        "--emulated", action="store_true", help="of emulated devices instead of real ones; each page says so"
+    )
 
     profiles = command("profiles", _profiles, "Write signed settings with evidence for each model and firmware")
     profiles.add_argument("out", type=Path, metavar="OUT")
-    profiles.add_argument("--key", type=Path, required=True, metavar="FILE", help="secret key, of keygen or 'minisign -G -W'")
+    profiles.add_argument(
+        "--key", type=Path, required=True, metavar="FILE", help="secret key, of keygen or 'minisign -G -W'"
+    )
     profiles.add_argument("--emulated", action="store_true", help="of emulated devices instead of real ones")
 
     keygen = command("keygen", _keygen, "Make a pair of keys: FILE, and FILE with the ending .pub", has_table=False)
     keygen.add_argument("file", type=Path, metavar="FILE")
 
-    simulate = command("simulate", _simulate, "Submit emulated devices to a fleet, measured in model time", has_table=False)
+    simulate = command(
+        "simulate", _simulate, "Submit emulated devices to a fleet, measured in model time", has_table=False
+    )
     simulate.add_argument("--server", required=True, metavar="URL")
-    simulate.add_argument("--devices", type=int, default=2611, metavar="N", help="(default: %(default)s, as in the published study)")
+    simulate.add_argument(
+        "--devices", type=int, default=2611, metavar="N", help="(default: %(default)s, as in the published study)"
+    )
     simulate.add_argument("--seed", type=int, default=1, metavar="S", help="(default: %(default)s)")
-    simulate.add_argument("--storebench", type=Path, required=True, metavar="PROGRAM", help="the example storebench of brisk-lab")
+    simulate.add_argument(
+        "--storebench", type=Path, required=True, metavar="PROGRAM", help="the example storebench of brisk-lab"
+    )
     simulate.add_argument("--brisk", type=Path, required=True, metavar="PROGRAM", help="the command brisk")
     return parser
 
@@ -194,7 +212,10 @@ def _ingest(args: argparse.Namespace) -> int:
     if args.json:
         _say(json.dumps({"kind": "fleet_ingest", **dataclasses.asdict(got), "entries": entries}, indent=1))
     else:
-        _say(f"{got.stored} stored, {got.known} known already, {got.refused} refused" + (f", {got.skipped} skipped" if got.skipped else ""))
+        _say(
+            f"{got.stored} stored, {got.known} known already, {got.refused} refused"
+            + (f", {got.skipped} skipped" if got.skipped else "")
+        )
     return 1 if got.refused else 0
 
 
@@ -251,5 +272,6 @@ def _simulate(args: argparse.Namespace) -> int:
     if args.devices < 1:
         raise FleetError("--devices is positive")
     programs = simulate.Programs(args.storebench, args.brisk)
-    _say(f"{simulate.simulate(programs, args.server, args.devices, args.seed)} emulated devices submitted to {args.server}")
+    submitted = simulate.simulate(programs, args.server, args.devices, args.seed)
+    _say(f"{submitted} emulated devices submitted to {args.server}")
     return 0

@@ -1,6 +1,8 @@
-"""The columns of the table of submissions, their units and meaning: schema, data dictionary and queries derive from this list.
+"""The columns of the table of submissions, their units and meaning: schema, data dictionary and queries derive from
+this list.
 
-One row is one submission: one device, one vote. Where a submission has several results of a kind, a column has their median.
+One row is one submission: one device, one vote. Where a submission has several results of a kind, a column has their
+median.
 """
 
 from __future__ import annotations
@@ -51,14 +53,16 @@ def _measures() -> list[Column]:
         for streams in SLOWDOWN_STREAMS:
             add(
                 f"{pattern}_{direction}_slowdown_{streams}_ratio",
-                f"Response time of {pattern} {direction}s in {streams} streams concurrent with {streams} of the other direction, "
+                f"Response time of {pattern} {direction}s in {streams} streams "
+                f"concurrent with {streams} of the other direction, "
                 "over that of one stream alone (figure 4.3)",
             )
     for pattern, direction in LOADS:
         for streams in SPEEDUP_STREAMS:
             add(
                 f"{pattern}_{direction}_speedup_{streams}_ratio",
-                f"Time of {streams} streams of {pattern} {direction}s one after the other over their time at once (figure 4.6)",
+                f"Time of {streams} streams of {pattern} {direction}s one after the other "
+                "over their time at once (figure 4.6)",
             )
     add(
         "profile_energy_ratio",
@@ -89,7 +93,9 @@ FACTS: tuple[Column, ...] = (
     Column("id", pa.string(), "SHA-256 of the canonical JSON of the submission"),
     Column("day", pa.date32(), "Day of the newest result (UTC)"),
     Column("received", pa.date32(), "Day on which the fleet received it (UTC)"),
-    Column("model", pa.string(), "What is ranked: the model of the machine where given, else that of the storage device"),
+    Column(
+        "model", pa.string(), "What is ranked: the model of the machine where given, else that of the storage device"
+    ),
     Column("machine_model", pa.string(), "Model of the machine, where its owner gave it"),
     Column("storage_model", pa.string(), "What the storage device calls itself; the preset of an emulated one"),
     Column("firmware", pa.string(), "Firmware of the storage device, where it tells it"),
@@ -104,7 +110,9 @@ FACTS: tuple[Column, ...] = (
     Column("excluded", pa.bool_(), "A flag forbids its use in statistics"),
 )
 
-SETTINGS = Column("settings", pa.list_(SETTING), "Settings on the frontier of read latency and write throughput, with those found")
+SETTINGS = Column(
+    "settings", pa.list_(SETTING), "Settings on the frontier of read latency and write throughput, with those found"
+)
 DELETION_KEY = Column("deletion_key_sha256", pa.string(), "Digest of the secret that deletes the submission")
 DOCUMENT = Column("document", pa.large_binary(), "The submission as received: JSON, compressed with zlib")
 

@@ -34,7 +34,8 @@ Told = Callable[[reading.Refused | reading.Skipped], None]
 
 
 def ingest(place: str, paths: list[Path], today: dt.date, tell: Told) -> Ingested:
-    """Stores the submissions of `paths` (`reading`) in the table at `place`; calls `tell` for each entry that is refused or skipped.
+    """Stores the submissions of `paths` (`reading`) in the table at `place`; calls `tell` for each entry that is
+    refused or skipped.
 
     What was stored before a failure stays; the same files can be given again.
 
@@ -85,14 +86,17 @@ def ingest(place: str, paths: list[Path], today: dt.date, tell: Told) -> Ingeste
 
 
 def export(table: Table, out: Path, form: str | None) -> int:
-    """Writes the published columns as Parquet, or all submissions as JSON lines; gives their number. `form`: the ending of the name.
+    """Writes the published columns as Parquet, or all submissions as JSON lines; gives their number. `form`: the ending
+    of the name.
 
     Raises:
         FleetError: when the file cannot be written, which then is as it was before, or the table cannot be read.
     """
     form = form or out.suffix.removeprefix(".")
     if form not in FORMATS:
-        raise FleetError(f"{out}: a name ends in .parquet (for analysis) or .jsonl (to ingest again), or --format says which")
+        raise FleetError(
+            f"{out}: a name ends in .parquet (for analysis) or .jsonl (to ingest again), or --format says which"
+        )
     count = 0
     with whole.replaced(out) as file, table.failures("read"):
         if form == "parquet":
@@ -103,7 +107,9 @@ def export(table: Table, out: Path, form: str | None) -> int:
                 try:
                     envelope["submission"] = submission.document(row["document"])
                 except (zlib.error, ValueError) as error:
-                    raise FleetError(f"cannot read the table {table.place}: the submission {row['id']} is damaged") from error
+                    raise FleetError(
+                        f"cannot read the table {table.place}: the submission {row['id']} is damaged"
+                    ) from error
                 file.write((json.dumps(envelope, separators=(",", ":")) + "\n").encode())
                 count += 1
     return count

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 @dataclass
 class RateLimit:
-    """At most `burst` requests at once, and `per_s` a second in the long run, for each client; at most `clients_max` are remembered."""
+    """At most `burst` requests at once, and `per_s` a second in the long run, for each client; at most `clients_max`
+    are remembered."""
 
     per_s: float
     burst: float
@@ -33,7 +34,11 @@ class RateLimit:
 
     def _forget(self, now_s: float) -> None:
         """Drops full buckets, which say nothing; where that does not help, the oldest."""
-        kept = {key: bucket for key, bucket in self._buckets.items() if bucket[0] + (now_s - bucket[1]) * self.per_s < self.burst}
+        kept = {
+            key: bucket
+            for key, bucket in self._buckets.items()
+            if bucket[0] + (now_s - bucket[1]) * self.per_s < self.burst
+        }
         while len(kept) >= self.clients_max:
             kept.pop(next(iter(kept)))
         self._buckets = kept

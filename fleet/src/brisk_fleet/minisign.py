@@ -1,6 +1,8 @@
-"""Signatures in the format of minisign (https://jedisct1.github.io/minisign/): Ed25519 over the BLAKE2b-512 digest of a file.
+"""Signatures in the format of minisign (https://jedisct1.github.io/minisign/): Ed25519 over the BLAKE2b-512 digest of a
+file.
 
-A secret key file is minisign's own without a password (`minisign -G -W`); both programs read each other's keys and signatures.
+A secret key file is minisign's own without a password (`minisign -G -W`); both programs read each other's keys and
+signatures.
 """
 
 from __future__ import annotations
@@ -95,7 +97,8 @@ def verify(public_text: str, content: bytes, signature_text: str) -> str:
 
 
 def write_pair(path: Path) -> Path:
-    """Writes a new pair: the secret key at `path`, for its owner alone, the public one beside it; gives the latter's path."""
+    """Writes a new pair: the secret key at `path`, for its owner alone, the public one beside it; gives the latter's
+    path."""
     key = Key.generate()
     public = path.with_suffix(".pub")
     if public == path:

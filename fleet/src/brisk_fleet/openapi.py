@@ -1,7 +1,8 @@
-"""The receiver's interface: its operations with all answers, from which `server` takes its routes, as an OpenAPI 3.1 document. Pure.
+"""The receiver's interface: its operations with all answers, from which `server` takes its routes, as an OpenAPI 3.1
+document. Pure.
 
-The form of a submission is the one schema by which `submission` validates: what is valid by it is accepted, if its id is that of its
-content; what is not is refused. Limits of bytes, rate and time stand outside of it.
+The form of a submission is the one schema by which `submission` validates: what is valid by it is accepted, if its id
+is that of its content; what is not is refused. Limits of bytes, rate and time stand outside of it.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ _HEALTH: Final = {
     "required": ["status"],
     "additionalProperties": False,
 }
-_RETRY: Final = {"Retry-After": {"description": "Seconds to wait", "required": True, "schema": {"type": "integer", "minimum": 1}}}
+_RETRY: Final = {
+    "Retry-After": {"description": "Seconds to wait", "required": True, "schema": {"type": "integer", "minimum": 1}}
+}
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,9 @@ class Answer:
     """One status of an operation: a refusal unless `content` says otherwise."""
 
     about: str
-    content: dict[str, Any] | None = field(default_factory=lambda: {_JSON: {"schema": {"$ref": "#/components/schemas/Reason"}}})
+    content: dict[str, Any] | None = field(
+        default_factory=lambda: {_JSON: {"schema": {"$ref": "#/components/schemas/Reason"}}}
+    )
     headers: dict[str, Any] | None = None
 
 
@@ -102,7 +107,9 @@ OPERATIONS: Final = (
             503: _NOT_NOW,
         },
         {
-            "parameters": [{"name": "id", "in": "path", "required": True, "schema": {"type": "string", "pattern": ID_PATTERN}}],
+            "parameters": [
+                {"name": "id", "in": "path", "required": True, "schema": {"type": "string", "pattern": ID_PATTERN}}
+            ],
             "security": [{"receipt": []}],
         },
     ),
@@ -127,7 +134,9 @@ OPERATIONS: Final = (
         "Counters, in OpenMetrics",
         {200: Answer("OpenMetrics", {_METRICS: {"schema": {"type": "string"}}})},
     ),
-    Operation("GET", "/openapi.json", "openapi", "This document", {200: Answer("OpenAPI 3.1", _json({"type": "object"}))}),
+    Operation(
+        "GET", "/openapi.json", "openapi", "This document", {200: Answer("OpenAPI 3.1", _json({"type": "object"}))}
+    ),
 )
 
 
@@ -156,7 +165,9 @@ def document() -> dict[str, Any]:
         "paths": paths,
         "components": {
             "schemas": {**schemas, "Envelope": envelope, "Reason": _REASON},
-            "securitySchemes": {"receipt": {"type": "http", "scheme": "bearer", "description": "The secret of the receipt"}},
+            "securitySchemes": {
+                "receipt": {"type": "http", "scheme": "bearer", "description": "The secret of the receipt"}
+            },
         },
     }
 

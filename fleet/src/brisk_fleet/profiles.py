@@ -1,9 +1,10 @@
 """`brisk-fleet profiles`: settings with evidence for each model and firmware of storage devices, signed.
 
-A setting qualifies where at least `DEVICES_MIN` devices of that model and firmware had it on their frontier, where it leaves the write
-throughput that the search demands by default, and where the interval of its gain excludes no gain. Of those, the one with the lowest
-read time is named. It is a place to start a search from (`brisk tune --from`), not a result for a device that has not been measured.
-Devices without a name of their own have no profile: they are different devices.
+A setting qualifies where at least `DEVICES_MIN` devices of that model and firmware had it on their frontier, where it
+leaves the write throughput that the search demands by default, and where the interval of its gain excludes no gain. Of
+those, the one with the lowest read time is named. It is a place to start a search from (`brisk tune --from`), not a
+result for a device that has not been measured. Devices without a name of their own have no profile: they are different
+devices.
 """
 
 from __future__ import annotations
@@ -31,7 +32,12 @@ def best(table: Table) -> list[dict[str, Any]]:
     found: dict[tuple[str, str, str], dict[str, Any]] = {}
     for row in queries.settings(table).to_pandas().to_dict("records"):
         low, high = _interval(row)
-        if row["storage_model"] == UNNAMED or row["devices"] < DEVICES_MIN or high >= 1.0 or row["write_percent_p50"] < WRITE_MIN_PERCENT:
+        if (
+            row["storage_model"] == UNNAMED
+            or row["devices"] < DEVICES_MIN
+            or high >= 1.0
+            or row["write_percent_p50"] < WRITE_MIN_PERCENT
+        ):
             continue
         key = (str(row["device_class"]), str(row["storage_model"]), str(row["firmware"]))
         candidate = {

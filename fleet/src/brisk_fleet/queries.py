@@ -1,7 +1,7 @@
 """What the site asks of the table: Ibis expressions, the same for DuckDB and Spark.
 
-`usable` is the table without what quality flags exclude, of emulated devices or of real ones, never both. Each function takes it (or the
-whole table, where it says so) and gives an expression.
+`usable` is the table without what quality flags exclude, of emulated devices or of real ones, never both. Each function
+takes it (or the whole table, where it says so) and gives an expression.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ DUCKDB: dict[str, Any] = {}
 
 
 def _spill() -> str:
-    """The folder for what memory does not hold; none where no folder for temporary files can be written, as in a container."""
+    """The folder for what memory does not hold; none where no folder for temporary files can be written, as in a
+    container."""
     try:
         return str(Path(tempfile.gettempdir(), f"brisk-fleet-{os.getpid()}"))
     except FileNotFoundError:
@@ -58,7 +59,8 @@ def _spill() -> str:
 
 @contextmanager
 def failures(table: FleetTable) -> Iterator[None]:
-    """Turns failures of the engines into sentences: a damaged table, too little memory, a full disk for what memory does not hold."""
+    """Turns failures of the engines into sentences: a damaged table, too little memory, a full disk for what memory
+    does not hold."""
     try:
         yield
     except _engine_errors() as error:
@@ -79,13 +81,18 @@ def _engine_errors() -> tuple[type[Exception], ...]:
 
 
 def _spark() -> Any:
-    """A Spark session, by default on this machine; PYSPARK_SUBMIT_ARGS (`--master ... pyspark-shell`) names another, and its memory."""
+    """A Spark session, by default on this machine; PYSPARK_SUBMIT_ARGS (`--master ... pyspark-shell`) names another,
+    and its memory."""
     try:
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise FleetError("Spark is not installed: pip install 'brisk-fleet[spark]'; it needs Java 17") from error
     session = SparkSession.builder.appName("brisk-fleet").config("spark.sql.session.timeZone", "UTC")
-    session = session.config("spark.ui.enabled", "false").config("spark.log.level", "ERROR").config("spark.ui.showConsoleProgress", "false")
+    session = (
+        session.config("spark.ui.enabled", "false")
+        .config("spark.log.level", "ERROR")
+        .config("spark.ui.showConsoleProgress", "false")
+    )
     if "PYSPARK_SUBMIT_ARGS" not in os.environ:
         # Spark's own default is 1 GiB whatever the machine has, and 200 tasks for each grouping whatever its size.
         memory_mib = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
@@ -104,10 +111,14 @@ def whole(backend: Any, table: FleetTable) -> Table:
     """Gives the published columns of all submissions of the current version."""
     files = table.files()
     if not files:
-        return cast(Table, ibis.memtable(columns.SCHEMA.empty_table().select([column.name for column in columns.PUBLIC])))
+        return cast(
+            Table, ibis.memtable(columns.SCHEMA.empty_table().select([column.name for column in columns.PUBLIC]))
+        )
     if backend.name == "pyspark":
         # Ibis takes one path only. Hadoop's name of S3 is another.
-        backend._session.read.parquet(*(file.replace("s3://", "s3a://", 1) for file in files)).createOrReplaceTempView("submissions")
+        backend._session.read.parquet(*(file.replace("s3://", "s3a://", 1) for file in files)).createOrReplaceTempView(
+            "submissions"
+        )
         found = backend.table("submissions")
     elif table.local is None:
         # DuckDB would have to download an extension for S3.
@@ -182,7 +193,8 @@ def asymmetry(table: Table) -> Table:
 
 
 def models(table: Table, column: str) -> Table:
-    """Median and quartiles of a measure by class and model, without outliers, and how many devices gave them (`robust.summary`)."""
+    """Median and quartiles of a measure by class and model, without outliers, and how many devices gave them
+    (`robust.summary`)."""
     values = table.filter(table[column] > 0).select("device_class", "model", log=table[column].ln())
     keys = ["device_class", "model"]
     first = values.group_by(keys).agg(quartiles=_quantiles(values, "log", QUARTILES), all=values.count())
@@ -190,7 +202,9 @@ def models(table: Table, column: str) -> Table:
     fences = first.select(*keys, "all", centre=first.quartiles[1], reach=FENCE * spread)
     joined = values.inner_join(fences, keys)
     kept = joined.filter((joined.log - joined.centre).abs() <= joined.reach)
-    found = kept.group_by(keys).agg(quartiles=_quantiles(kept, "log", QUARTILES), devices=kept.count(), all=kept["all"].max())
+    found = kept.group_by(keys).agg(
+        quartiles=_quantiles(kept, "log", QUARTILES), devices=kept.count(), all=kept["all"].max()
+    )
     return found.select(
         *keys,
         "devices",
@@ -237,7 +251,9 @@ def settings(table: Table) -> Table:
     keys = ["device_class", "storage_model", "firmware", "scheduler", "settings", "priorities"]
     ratio, write = "read_ratio", "write_percent"
     found = flat.group_by(keys).agg(
-        devices=flat.count(), read_ratio=_quantiles(flat, ratio, QUARTILES), write_percent_p50=_quantile(flat, write, 0.5)
+        devices=flat.count(),
+        read_ratio=_quantiles(flat, ratio, QUARTILES),
+        write_percent_p50=_quantile(flat, write, 0.5),
     )
     quartiles = {f"read_ratio_{label}": found.read_ratio[index] for index, label in enumerate(("p25", "p50", "p75"))}
     return found.select(*keys, "devices", "write_percent_p50", **quartiles).order_by(keys)

@@ -1,10 +1,12 @@
-"""Submissions of files and folders: finds the files, and the documents in them. What cannot be read is named; the rest is given.
+"""Submissions of files and folders: finds the files, and the documents in them. What cannot be read is named; the rest
+is given.
 
-A folder is searched whole, linked folders once, for files that end as `SUFFIXES`, also with `.gz`; a file that is named itself may have
-any name. The content decides: compressed or not; one document, several one after the other, an array, or lines of them (`.jsonl` and
-`.ndjson`: each line for itself, so that a damaged one takes no other with it).
+A folder is searched whole, linked folders once, for files that end as `SUFFIXES`, also with `.gz`; a file that is named
+itself may have any name. The content decides: compressed or not; one document, several one after the other, an array,
+or lines of them (`.jsonl` and `.ndjson`: each line for itself, so that a damaged one takes no other with it).
 
-Only ordinary files are opened: a pipe would wait for its writer. Those that the caller names are read, and `-` is standard input.
+Only ordinary files are opened: a pipe would wait for its writer. Those that the caller names are read, and `-` is
+standard input.
 """
 
 from __future__ import annotations
@@ -201,7 +203,8 @@ def _documents(name: str, source: BinaryIO | io.BufferedReader, is_lines: bool, 
                 yield item
     except (OSError, EOFError, zlib.error) as error:
         count += 1
-        yield Refused(name, f"it cannot be read to its end: {error.strerror if isinstance(error, OSError) and error.strerror else error}")
+        why = error.strerror if isinstance(error, OSError) and error.strerror else error
+        yield Refused(name, f"it cannot be read to its end: {why}")
     if count == 0 and not may_be_empty:
         yield Refused(name, "it is empty")
 
@@ -237,7 +240,8 @@ def _each_line(name: str, stream: BinaryIO | io.BufferedReader) -> Iterator[Foun
 
 
 def _each_value(name: str, stream: BinaryIO | io.BufferedReader) -> Iterator[Found]:
-    """Documents one after the other, over lines or within one. After one that is cut off, the next begins with a line with `{` first."""
+    """Documents one after the other, over lines or within one. After one that is cut off, the next begins with a line
+    with `{` first."""
     kept: list[bytes] = []
     begun, size, depth, is_text, strange = 1, 0, 0, False, 0
 
@@ -282,7 +286,8 @@ def _each_value(name: str, stream: BinaryIO | io.BufferedReader) -> Iterator[Fou
 
 
 def _end(line: bytes, at: int, depth: int, is_text: bool) -> tuple[int, bool, int]:
-    """Reads from `at` to the end of the document or of the line; gives the depth, whether it is within a string, and the place."""
+    """Reads from `at` to the end of the document or of the line; gives the depth, whether it is within a string, and
+    the place."""
     while True:
         if is_text:
             string = _STRING.match(line, at)

@@ -1,16 +1,18 @@
 """Statistics that a few liars do not move. Pure.
 
-All quantities are positive and are compared on a logarithmic scale, where a device that is twice as fast is as far away as one that is
-half as fast. Terms: a *model* has devices, a *class* has models; the *spread* of a model is its quartile distance over 1.349, which is
-the standard deviation of a normal distribution.
+All quantities are positive and are compared on a logarithmic scale, where a device that is twice as fast is as far away
+as one that is half as fast. Terms: a *model* has devices, a *class* has models; the *spread* of a model is its quartile
+distance over 1.349, which is the standard deviation of a normal distribution.
 
 - Outliers are values beyond `FENCE` spreads from the model's median (Hampel). They are counted and shown, and left out.
-- The spread of a model of few devices is pooled with that of its class (Smyth 2004, empirical Bayes with `PRIOR_DEVICES`).
-- Medians are shrunk to the class by how much of the difference between models is more than chance (DerSimonian and Laird 1986).
+- The spread of a model of few devices is pooled with that of its class (Smyth 2004, empirical Bayes with
+  `PRIOR_DEVICES`).
+- Medians are shrunk to the class by how much of the difference between models is more than chance (DerSimonian and
+  Laird 1986).
 - A rank is a range: models whose intervals do not exclude each other share it.
 
-Properties, each with a test: an interval of 95 % covers the true median in at least 93 % of models; with 20 % poisoned submissions no
-median moves by more than 5 % where a model's devices differ as published ones do and it has at least 20.
+Properties, each with a test: an interval of 95 % covers the true median in at least 93 % of models; with 20 % poisoned
+submissions no median moves by more than 5 % where a model's devices differ as published ones do and it has at least 20.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ DEVICES_MIN = 5
 """Fewest devices of a model with a rank."""
 
 NORMAL_QUARTILES = 1.349
-_MEDIAN_OVER_MEAN = 1.2533  # standard error of a median of n over that of a mean of n + 0.5: sqrt(pi / 2), within 1 % from n = 3 on
+_MEDIAN_OVER_MEAN = (
+    1.2533  # standard error of a median of n over that of a mean of n + 0.5: sqrt(pi / 2), within 1 % from n = 3 on
+)
 _SPREAD_MIN = 0.01
 """Least spread: repeated measurements of one device differ by a percent."""
 
@@ -75,10 +79,13 @@ def between_variance(centre: Floats, error: Floats) -> tuple[float, float]:
     return float(np.sum(weight * centre) / np.sum(weight)), variance
 
 
-def estimate(median: Floats, lower_quartile: Floats, upper_quartile: Floats, devices: Floats, larger_is_better: bool) -> Estimates:
+def estimate(
+    median: Floats, lower_quartile: Floats, upper_quartile: Floats, devices: Floats, larger_is_better: bool
+) -> Estimates:
     """Estimates for the models of one class, from their medians, quartiles and numbers of devices."""
     centre = np.log(median)
-    # Quartiles of few values are nearer to each other than those of their distribution: by order statistics of the normal one.
+    # Quartiles of few values are nearer to each other than those of their distribution: by order statistics of the
+    # normal one.
     few = 1.0 - 1.37 / np.maximum(devices, 2.0)
     spread = (np.log(upper_quartile) - np.log(lower_quartile)) / NORMAL_QUARTILES / few
     error = _MEDIAN_OVER_MEAN * pooled_spread(spread, devices) / np.sqrt(devices + 0.5)
@@ -120,7 +127,8 @@ def _ranks(
 
 
 def _t975(degrees: Floats) -> Floats:
-    """The 97.5th percentile of Student's distribution (Cornish and Fisher's expansion; within 0.5 % from 4 degrees on)."""
+    """The 97.5th percentile of Student's distribution (Cornish and Fisher's expansion; within 0.5 % from 4 degrees
+    on)."""
     z = 1.959964
     first = (z**3 + z) / 4.0
     second = (5.0 * z**5 + 16.0 * z**3 + 3.0 * z) / 96.0
@@ -130,7 +138,8 @@ def _t975(degrees: Floats) -> Floats:
 
 
 def summary(values: Floats) -> tuple[float, float, float, int, int]:
-    """Median and quartiles without outliers, and the numbers of values kept and left out: what the queries compute for a table."""
+    """Median and quartiles without outliers, and the numbers of values kept and left out: what the queries compute for
+    a table."""
     logs = np.log(values)
     low, centre, high = np.quantile(logs, [0.25, 0.5, 0.75])
     reach = FENCE * max(float(high - low) / NORMAL_QUARTILES, _SPREAD_MIN)

@@ -76,8 +76,12 @@ class Receiver:
         self._limit = RateLimit(options.per_minute / 60.0, float(options.burst))
         self._registry = CollectorRegistry()
         name = "brisk_fleet"
-        self._answers = Counter(f"{name}_requests", "Requests by route and status", ["route", "status"], registry=self._registry)
-        self._seconds = Histogram(f"{name}_store_seconds", "Time from a submission's arrival to its answer", registry=self._registry)
+        self._answers = Counter(
+            f"{name}_requests", "Requests by route and status", ["route", "status"], registry=self._registry
+        )
+        self._seconds = Histogram(
+            f"{name}_store_seconds", "Time from a submission's arrival to its answer", registry=self._registry
+        )
         stored = Gauge(f"{name}_submissions", "Submissions in the table", registry=self._registry)
         stored.set_function(lambda: float(writer.count))
         files = Gauge(f"{name}_table_files", "Files of the table", registry=self._registry)
@@ -239,6 +243,8 @@ def serve(place: str, host: str, port: int, options: Options) -> None:
         shown = f"[{host}]" if ":" in host else host
         # It serves also where no one reads this.
         with contextlib.suppress(OSError):
-            sys.stdout.write(f"listening at http://{shown}:{listener.getsockname()[1]}, {writer.count} submissions in {place}\n")
+            sys.stdout.write(
+                f"listening at http://{shown}:{listener.getsockname()[1]}, {writer.count} submissions in {place}\n"
+            )
             sys.stdout.flush()
         uvicorn.Server(config).run([listener])

@@ -1,7 +1,7 @@
 """`brisk-fleet simulate`: a fleet of emulated devices, submitted through the real path.
 
-The devices are drawn and measured in model time by the flash model (`lab/src/flash`, example `storebench`), which writes documents; `brisk
-submit` turns each device's documents into a submission and sends it to a fleet.
+The devices are drawn and measured in model time by the flash model (`lab/src/flash`, example `storebench`), which
+writes documents; `brisk submit` turns each device's documents into a submission and sends it to a fleet.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class Programs:
 def simulate(programs: Programs, server: str, devices: int, seed: int, workers: int = 16) -> int:
     """Draws, measures and submits; gives the number of devices.
 
-    Sends `workers` submissions at a time, so that the server can commit them together. Raises `FleetError` when a program fails.
+    Sends `workers` submissions at a time, so that the server can commit them together. Raises `FleetError` when a
+    program fails.
     """
     with tempfile.TemporaryDirectory(prefix="brisk-fleet-") as name:
         folder = Path(name)
@@ -60,8 +61,11 @@ def _in_turn(pool: ThreadPoolExecutor, submit: object, lines: list[str]) -> Iter
 
 def _run(command: list[str]) -> None:
     try:
-        ended = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # the two programs that the user named
+        # The two programs that the user named.
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     except OSError as error:
         raise FleetError(f"cannot start {command[0]}: {error.strerror}; 'make fleet' builds it") from error
     if ended.returncode != 0:
-        raise FleetError(f"{' '.join(command[:3])} failed with status {ended.returncode}: {ended.stderr.strip()[-500:]}")
+        raise FleetError(
+            f"{' '.join(command[:3])} failed with status {ended.returncode}: {ended.stderr.strip()[-500:]}"
+        )

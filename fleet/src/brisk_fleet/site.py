@@ -85,14 +85,16 @@ def publish(table: Table, out: Path, engine: str, emulated: bool, today: dt.date
     if number == 0:
         other = int(count[(count["emulated"] != emulated) & ~count["excluded"]]["submissions"].sum())
         hint = (
-            f"; there are {other} of {'real' if emulated else 'emulated'} ones: {'leave out' if emulated else 'give'} --emulated"
+            f"; there are {other} of {'real' if emulated else 'emulated'} ones: "
+            f"{'leave out' if emulated else 'give'} --emulated"
             if other
             else ""
         )
         if excluded:
             found_flags = queries.flags(whole.filter(whole.excluded, whole.emulated == emulated)).to_pandas()["flag"]
             codes = ", ".join(sorted(set(found_flags) & submission.EXCLUDING))
-            hint = f"; {excluded} {'is' if excluded == 1 else 'are'} excluded by warnings ({codes}): measure again on an idle device{hint}"
+            verb = "is" if excluded == 1 else "are"
+            hint = f"; {excluded} {verb} excluded by warnings ({codes}): measure again on an idle device{hint}"
         raise FleetError(f"the table has no usable results of {'emulated' if emulated else 'real'} devices{hint}")
     context = {
         "emulated": emulated,
@@ -107,7 +109,10 @@ def publish(table: Table, out: Path, engine: str, emulated: bool, today: dt.date
         "index.html": _index(usable, whole, found, context),
         "method.html": _render("method.html", context | {"up": ""}),
     }
-    medians = {row["device_class"]: row for row in queries.medians_by_class(usable, list(queries.FACTS)).to_pandas().to_dict("records")}
+    medians = {
+        row["device_class"]: row
+        for row in queries.medians_by_class(usable, list(queries.FACTS)).to_pandas().to_dict("records")
+    }
     for model in found:
         page = context | {"model": model, "class_median": medians[model.device_class], "labels": LABELS, "up": "../"}
         pages[f"models/{model.slug}.html"] = _render("model.html", page)
@@ -149,7 +154,10 @@ def models(usable: Any) -> list[Model]:
     found: list[Model] = []
     slugs: set[str] = set()
     for device_class, group in rows.groupby("device_class"):
-        values = {name: group[name].to_numpy(dtype=np.float64) for name in ("median", "lower_quartile", "upper_quartile", "devices")}
+        values = {
+            name: group[name].to_numpy(dtype=np.float64)
+            for name in ("median", "lower_quartile", "upper_quartile", "devices")
+        }
         estimates = robust.estimate(**values, larger_is_better=True)
         for index, row in enumerate(group.to_dict("records")):
             own = facts[(device_class, row["model"])]
@@ -182,6 +190,9 @@ def _index(usable: Any, whole: Any, found: list[Model], context: dict[str, Any])
     speed_names = [f"{p}_{d}_speedup_{n}_ratio" for p, d in columns.LOADS for n in columns.SPEEDUP_STREAMS]
     speed = queries.medians_by_class(usable, speed_names).to_pandas()
     slow_points, speed_points = _slow_points(slow), _speed_points(speed)
+    slow_chart = (
+        charts.ranges(slow_points, "times slower than alone", "Slowdown by class") if len(slow_points) else None
+    )
     asymmetry = queries.asymmetry(usable).to_pandas().to_dict("records")
     # Bars are on the scale of their class.
     widest: dict[str, float] = {}
@@ -195,10 +206,11 @@ def _index(usable: Any, whole: Any, found: list[Model], context: dict[str, Any])
         "classes": queries.by_class(usable).to_pandas().to_dict("records"),
         "flags": queries.flags(whole).to_pandas().to_dict("records"),
         "excluding": submission.EXCLUDING,
-        "curves": Markup(charts.distributions(curves)) if len(curves) else None,  # noqa: S704  # SVG of our own, from numbers
+        # SVG of our own, from numbers.
+        "curves": Markup(charts.distributions(curves)) if len(curves) else None,  # noqa: S704
         "quartiles": quartiles,
         "keys": Markup(charts.keys()),  # noqa: S704
-        "slowdown": Markup(charts.ranges(slow_points, "times slower than alone", "Slowdown by class")) if len(slow_points) else None,  # noqa: S704
+        "slowdown": Markup(slow_chart) if slow_chart else None,  # noqa: S704
         "slowdown_rows": slow_points.to_dict("records"),
         "asymmetry": [row for row in asymmetry if not math.isnan(row["sequential"] or math.nan)],
         "speedups": _speedups(speed_points),
@@ -220,7 +232,9 @@ def _distributions(usable: Any) -> tuple[pd.DataFrame, list[dict[str, Any]]]:
         load = f"{pattern} {direction}"
         values = {p: float(row[f"q{index}"]) for index, p in enumerate(queries.GRID)}
         points += [{"load": load, "us": us, "share": p} for p, us in values.items()]
-        quartiles.append({"load": load, "devices": int(row["devices"]), "p25": values[0.25], "p50": values[0.5], "p75": values[0.75]})
+        quartiles.append(
+            {"load": load, "devices": int(row["devices"]), "p25": values[0.25], "p50": values[0.5], "p75": values[0.75]}
+        )
     return pd.DataFrame(points), quartiles
 
 
@@ -274,7 +288,8 @@ def _speedups(points: pd.DataFrame) -> list[tuple[str, Markup]]:
 
 
 def _best(speed_points: pd.DataFrame) -> list[dict[str, Any]]:
-    """By class and load, the fewest streams whose speed-up is within 2 % of the best; one stream where more gain nothing."""
+    """By class and load, the fewest streams whose speed-up is within 2 % of the best; one stream where more gain
+    nothing."""
     rows: list[dict[str, Any]] = []
     if not len(speed_points):
         return rows
@@ -342,13 +357,15 @@ def _environment() -> jinja2.Environment:
 
 @cache
 def _inline() -> dict[str, Any]:
-    """Style, script and policy: inline, and nothing else may run or load. A page works from a folder, and no request leaves it."""
+    """Style, script and policy: inline, and nothing else may run or load. A page works from a folder, and no request
+    leaves it."""
     folder = resources.files("brisk_fleet").joinpath("templates")
     # The style of `brisk report` itself, and what it has no need of.
     style = "".join(folder.joinpath(name).read_text(encoding="utf-8") for name in ("report.css", "site.css"))
     script = folder.joinpath("site.js").read_text(encoding="utf-8")
     policy = (
-        f"default-src 'none'; style-src 'unsafe-inline'; script-src '{_digest(script)}'; img-src data:; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src '{_digest(script)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
     )
     return {"style": Markup(style), "script": Markup(script), "policy": policy}  # noqa: S704  # files of this package
 

@@ -23,10 +23,13 @@ from brisk_fleet import columns
 BODY_BYTES_MAX: Final = 256 << 10
 
 # Warnings that forbid the use of a result: the figures are not those of the storage alone.
-EXCLUDING: Final = frozenset({"not_direct", "cpu_pressure", "foreign_io", "lab_late", "cache_unverified", "implausible"})
+EXCLUDING: Final = frozenset(
+    {"not_direct", "cpu_pressure", "foreign_io", "lab_late", "cache_unverified", "implausible"}
+)
 
-# Fastest that the interface of a class transfers, in bytes/s, with a margin of a quarter: JEDEC eMMC 5.1 HS400 (400 MB/s), SD UHS-II
-# (312 MB/s), UFS 4.0 (4,640 MB/s), NVMe over PCIe 5.0 x4 (15,750 MB/s), USB 3.2 2x2 (2,500 MB/s), SATA and SAS (2,400 MB/s).
+# Fastest that the interface of a class transfers, in bytes/s, with a margin of a quarter: JEDEC eMMC 5.1 HS400
+# (400 MB/s), SD UHS-II (312 MB/s), UFS 4.0 (4,640 MB/s), NVMe over PCIe 5.0 x4 (15,750 MB/s), USB 3.2 2x2 (2,500 MB/s),
+# SATA and SAS (2,400 MB/s).
 INTERFACE_BYTES_PER_S: Final = {
     "emmc": 500e6,
     "sd": 390e6,
@@ -165,7 +168,9 @@ def _flags(results: list[dict[str, Any]]) -> list[str]:
 
 def _implausible(kind: str, measures: dict[str, float | None]) -> list[str]:
     limit = INTERFACE_BYTES_PER_S[kind]
-    bandwidths = [value for name, value in measures.items() if name.endswith("_bytes_per_s") and not name.startswith("total")]
+    bandwidths = [
+        value for name, value in measures.items() if name.endswith("_bytes_per_s") and not name.startswith("total")
+    ]
     beyond = any(value is not None and value > limit for value in bandwidths)
     instant = any(value == 0.0 for name, value in measures.items() if "_us_p" in name or name.endswith("_bytes_per_s"))
     return ["implausible"] if beyond or instant else []
@@ -185,7 +190,10 @@ def _measures(results: list[dict[str, Any]]) -> dict[str, float | None]:
     bandwidths = [values.get(f"{pattern}_{direction}_bytes_per_s") for pattern, direction in columns.LOADS]
     if all(bandwidths):
         add("total_bytes_per_s", sum(statistics.median(one) for one in bandwidths if one))
-    return {column.name: statistics.median(values[column.name]) if column.name in values else None for column in columns.MEASURES}
+    return {
+        column.name: statistics.median(values[column.name]) if column.name in values else None
+        for column in columns.MEASURES
+    }
 
 
 def _bench(result: dict[str, Any], add: Any) -> None:

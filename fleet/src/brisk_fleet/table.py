@@ -1,8 +1,9 @@
 """The table of submissions: Delta Lake, on a directory or on S3-compatible storage by URL.
 
-What `append` and `delete` have returned from is durable: on a directory, the files of the commit and their folders are flushed to the
-disk before. One process writes at a time (a lock on the directory); any number reads. A deletion rewrites the files that hold the row
-and removes the old ones at once, and those of commits that failed, so that deleted data is gone from the disk too.
+What `append` and `delete` have returned from is durable: on a directory, the files of the commit and their folders are
+flushed to the disk before. One process writes at a time (a lock on the directory); any number reads. A deletion
+rewrites the files that hold the row and removes the old ones at once, and those of commits that failed, so that deleted
+data is gone from the disk too.
 """
 
 from __future__ import annotations
@@ -46,13 +47,17 @@ class Table:
         try:
             self._delta = DeltaTable(place)
         except TableNotFoundError as error:
-            raise FleetError(f"there is no table at {place}: 'brisk-fleet serve' or 'brisk-fleet ingest' makes one") from error
+            raise FleetError(
+                f"there is no table at {place}: 'brisk-fleet serve' or 'brisk-fleet ingest' makes one"
+            ) from error
         except (DeltaError, OSError, ValueError) as error:
             raise FleetError(f"cannot open the table {place}: {_sentence(error)}") from error
         found = {field.name for field in self._delta.schema().fields}
         lacking = [name for name in columns.SCHEMA.names if name not in found]
         if lacking:
-            raise FleetError(f"{place} is a table of something else: it has no column '{lacking[0]}'; name another with --table")
+            raise FleetError(
+                f"{place} is a table of something else: it has no column '{lacking[0]}'; name another with --table"
+            )
 
     @classmethod
     def create(cls, place: str) -> Table:
@@ -92,7 +97,9 @@ class Table:
             except BlockingIOError as error:
                 lock.seek(0)
                 holder = lock.read().strip() or "unknown"
-                raise FleetError(f"another process writes to {self.place} (process {holder}): stop it, or send to it") from error
+                raise FleetError(
+                    f"another process writes to {self.place} (process {holder}): stop it, or send to it"
+                ) from error
             # The holder's name is a help in a message: a full disk takes no more than that.
             with contextlib.suppress(OSError):
                 os.ftruncate(lock.fileno(), 0)
@@ -175,14 +182,16 @@ class Table:
         """Gives the current version as an Arrow dataset."""
         if self.local is None:
             return self._delta.to_pyarrow_dataset()
-        # The library's own file system is Python's: threads that still read when the interpreter ends would wait for it, or abort.
+        # The library's own file system is Python's: threads that still read when the interpreter ends would wait for
+        # it, or abort.
         native = pa_fs.SubTreeFileSystem(str(self.local.absolute()), pa_fs.LocalFileSystem())
         return self._delta.to_pyarrow_dataset(filesystem=native)
 
     def batches(self, names: list[str], rows: ds.Expression | None = None) -> Iterator[pa.RecordBatch]:
         """Gives columns of the current version, of all rows or of those that `rows` selects by these columns.
 
-        Memory does not grow with the table. All is read by the caller's thread: none reads ahead, or is left when the caller stops.
+        Memory does not grow with the table. All is read by the caller's thread: none reads ahead, or is left when the
+        caller stops.
         """
         dataset = self.dataset()
         for file in dataset.files:
@@ -196,7 +205,8 @@ class Table:
         if self.local is None:
             self._delta.vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False, full=True)
             return
-        # The library compares times of its log with the clock, and keeps all that a clock that went back calls newer than now.
+        # The library compares times of its log with the clock, and keeps all that a clock that went back calls newer
+        # than now.
         needed = {Path(action).name for action in self._delta.file_uris()}
         for file in self.local.glob("part-*.parquet"):
             if file.name not in needed:

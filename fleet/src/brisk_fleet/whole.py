@@ -22,7 +22,8 @@ STDOUT = frozenset({"-", "/dev/stdout"})
 
 
 class Target:
-    """What a block of `replaced` writes to: its failures name the target. It tells its place, which writers of Parquet ask a pipe for."""
+    """What a block of `replaced` writes to: its failures name the target. It tells its place, which writers of Parquet
+    ask a pipe for."""
 
     closed = False
 
@@ -85,7 +86,9 @@ def _beside(real: Path, mode: int | None) -> Iterator[BinaryIO]:
     # A signal may end the command at any place: also between two lines.
     try:
         # What is written so far is not for other users if the target is not.
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666 if mode is None else 0o600)
+        descriptor = os.open(
+            temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666 if mode is None else 0o600
+        )
         with os.fdopen(descriptor, "wb") as file:
             yield file
             file.flush()
@@ -101,7 +104,8 @@ def _beside(real: Path, mode: int | None) -> Iterator[BinaryIO]:
 
 @contextmanager
 def folder(target: Path) -> Iterator[Path]:
-    """Gives an empty folder; when the block ends without an exception, its files replace those of `target`, which may have others.
+    """Gives an empty folder; when the block ends without an exception, its files replace those of `target`, which may
+    have others.
 
     A target that does not exist comes to be in one step. In one that does, each file is replaced in one step, those in
     subfolders first.

@@ -1,6 +1,8 @@
-"""The only writer of the server: takes accepted submissions from many requests, and commits those that wait together (group commit).
+"""The only writer of the server: takes accepted submissions from many requests, and commits those that wait together
+(group commit).
 
-A submission is acknowledged only when the commit that has it is on the disk. What is known already is not written again.
+A submission is acknowledged only when the commit that has it is on the disk. What is known already is not written
+again.
 """
 
 from __future__ import annotations

@@ -269,12 +269,13 @@ static int areas_show(struct seq_file *m, void *unused)
 		const struct mars_area *a = &mars->area;
 
 		spin_lock(&mars->si->lock);
-		seq_printf(m, "area %d extents %u extent_slots %u reserve %u trimmed %u stale %u trimming %u current %u left %u stock %u began %llu filled %llu refused %llu trims %llu trim_requests %llu\n",
-			   mars->si->type, a->nr_extents, a->extent_slots, a->reserve,
-			   a->nr_in[MARS_TRIMMED], a->nr_in[MARS_STALE],
-			   a->nr_in[MARS_TRIMMING], a->nr_in[MARS_CURRENT],
-			   a->nr_in[MARS_LEFT], a->nr_in[MARS_STOCK], a->nr_began,
-			   a->nr_filled, a->nr_refused, mars->nr_trimmed,
+		seq_printf(m, "area %d extents %u extent_slots %u reserve %u", mars->si->type,
+			   a->nr_extents, a->extent_slots, a->reserve);
+		seq_printf(m, " trimmed %u stale %u trimming %u current %u left %u stock %u",
+			   a->nr_in[MARS_TRIMMED], a->nr_in[MARS_STALE], a->nr_in[MARS_TRIMMING],
+			   a->nr_in[MARS_CURRENT], a->nr_in[MARS_LEFT], a->nr_in[MARS_STOCK]);
+		seq_printf(m, " began %llu filled %llu refused %llu trims %llu trim_requests %llu\n",
+			   a->nr_began, a->nr_filled, a->nr_refused, mars->nr_trimmed,
 			   mars->nr_requests);
 		spin_unlock(&mars->si->lock);
 	}

@@ -243,7 +243,8 @@ fn configuration(section: &toml::Table, disk: &str) -> anyhow::Result<String> {
     table.insert(brisk_engine::prefetch::NAME.to_owned(), toml::Value::Table(section.clone()));
     let section = toml::to_string(&table).context("cannot write the configuration")?;
     Ok(format!(
-        "[daemon]\ndevices = [\"{disk}\"]\nrecord = {{ max_bytes = 0 }}\n\n[engines]\norder = [\"{}\"]\ntrial = false\n\n{section}",
+        "[daemon]\ndevices = [\"{disk}\"]\nrecord = {{ max_bytes = 0 }}\n\n[engines]\norder = [\"{}\"]\n\
+         trial = false\n\n{section}",
         brisk_engine::prefetch::NAME
     ))
 }

@@ -294,10 +294,11 @@ impl Images<'_> {
         file.set_len(file_mib(packages_mib) * MIB).map_err(Error::io("make", memory))?;
         run("mke2fs", "e2fsprogs", |mke2fs| {
             // Nothing in it depends on the clock, chance, or the defaults of this machine.
-            let features = "none,has_journal,ext_attr,resize_inode,dir_index,filetype,extent,64bit,flex_bg,sparse_super,\
-                            large_file,huge_file,dir_nlink,extra_isize,metadata_csum";
+            let features = "none,has_journal,ext_attr,resize_inode,dir_index,filetype,extent,64bit,flex_bg,\
+                            sparse_super,large_file,huge_file,dir_nlink,extra_isize,metadata_csum";
             let options = format!(
-                "offset={},hash_seed=6272736b-0000-4000-8000-000000000002,assume_storage_prezeroed=1,nodiscard,root_owner=0:0",
+                "offset={},hash_seed=6272736b-0000-4000-8000-000000000002,assume_storage_prezeroed=1,nodiscard,\
+                 root_owner=0:0",
                 KERNEL_MIB * MIB
             );
             mke2fs.env("E2FSPROGS_FAKE_TIME", "1767225600").env("MKE2FS_CONFIG", "/dev/null");

@@ -5,8 +5,8 @@
 //! | kernel | data of the flash | state of its model | packages, while the image is made |
 //! ```
 //!
-//! The part of the kernel is a hole: a machine takes as much of it as `mem=` says, so the file of an image fits machines
-//! of every size. [`KERNEL_MIB`] is where QEMU divides a PC's memory when it has more than that.
+//! The part of the kernel is a hole: a machine takes as much of it as `mem=` says, so the file of an image fits
+//! machines of every size. [`KERNEL_MIB`] is where QEMU divides a PC's memory when it has more than that.
 
 /// Memory below the flash: the most that a phone may have.
 pub const KERNEL_MIB: u64 = 2048;

@@ -91,8 +91,8 @@ mod tests {
 
     use super::*;
 
-    const GOOD: &str = "SeaBIOS\u{1b}[2J@ {\"step\":\"boot\"}\r\n[    1.0] kernel\n@ {\"begin\":\"evince\"}\n> {\n>  \"a\": 1\n>\n\
-        ! said > this\n@ {\"code\":0}\n> of nothing\n@ {\"lateness_ns\":12}\n@ {\"end\":true}\n";
+    const GOOD: &str = "SeaBIOS\u{1b}[2J@ {\"step\":\"boot\"}\r\n[    1.0] kernel\n@ {\"begin\":\"evince\"}\n> {\n\
+        >  \"a\": 1\n>\n! said > this\n@ {\"code\":0}\n> of nothing\n@ {\"lateness_ns\":12}\n@ {\"end\":true}\n";
 
     fn all(text: &str) -> (Port, Vec<String>) {
         let mut port = Port::default();

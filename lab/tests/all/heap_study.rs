@@ -150,13 +150,14 @@ fn each_wrong_table_is_refused_with_a_reason_and_code_2() {
     }
 }
 
-/// The first `runs` runs of a recorded table; `None`, with the reason printed, where it is not there.
+/// The first `runs` runs of a recorded table; `None`, with the skip recorded, where it is not there.
 fn recorded(runs: usize) -> Option<String> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/mem/nexus5_firefox_heap_4s.csv.gz");
     let packed = match fs::File::open(&file) {
         Ok(packed) => packed,
         Err(error) => {
-            eprintln!("skipped: no recorded table at {}: {error}", file.display());
+            let reason = format!("no recorded table at {}: {error}", file.display());
+            brisk_requires::skip(brisk_requires::Capability::RealTraces, reason);
             return None;
         }
     };

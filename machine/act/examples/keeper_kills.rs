@@ -47,8 +47,9 @@ fn main() -> ExitCode {
     };
     let tally = kills::run(rounds, seed, &controller, &hierarchies);
     println!(
-        "{rounds} rounds with seed {seed} on {} freezers in {:.0} s: {} processes killed; brisk {} times, the keeper and later brisk {}, \
-         both at once {} ({} of these thawed by the journal alone); {} groups stayed frozen, {} processes did not answer",
+        "{rounds} rounds with seed {seed} on {} freezers in {:.0} s: {} processes killed; brisk {} times, the keeper \
+         and later brisk {}, both at once {} ({} of these thawed by the journal alone); {} groups stayed frozen, {} \
+         processes did not answer",
         hierarchies.len(),
         began.elapsed().as_secs_f64(),
         tally.kills,

@@ -52,8 +52,8 @@ pub enum Error {
     )]
     Session { group: String, file: &'static str },
     #[error(
-        "{group} cannot be frozen: it has no cgroup.freeze (cgroup version 2, Linux 5.2), and the freezer of version 1 has \
-         no group of this name"
+        "{group} cannot be frozen: it has no cgroup.freeze (cgroup version 2, Linux 5.2), and the freezer of version 1 \
+         has no group of this name"
     )]
     NoFreezer { group: String },
     /// There is no process that would thaw the group if brisk died.

@@ -206,8 +206,8 @@ mod tests {
 
     #[test]
     fn a_group_has_moved_bytes_of_each_device() {
-        let text = b"8:16 rbytes=1459200 wbytes=314773504 rios=192 wios=353 dbytes=0 dios=0\n7:2 rbytes=0 wbytes=0 rios=0 wios=0\n\
-                     259:1 rbytes=4096\n254:0\n";
+        let text = b"8:16 rbytes=1459200 wbytes=314773504 rios=192 wios=353 dbytes=0 dios=0\n\
+                     7:2 rbytes=0 wbytes=0 rios=0 wios=0\n259:1 rbytes=4096\n254:0\n";
         let moved = |read_bytes, write_bytes| BytesMoved { read_bytes, write_bytes };
         let number = |major, minor| DeviceNumber { major, minor };
         let expected = [(number(8, 16), moved(1_459_200, 314_773_504)), (number(259, 1), moved(4096, 0))];

@@ -89,9 +89,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_the_kernel_renders_is_read_back(ticks in prop::array::uniform8(0..u64::MAX / TICK_US), number in any::<u32>()) {
+        fn what_the_kernel_renders_is_read_back(
+            ticks in prop::array::uniform8(0..u64::MAX / TICK_US),
+            number in any::<u32>(),
+        ) {
             let line = ticks.map(|ticks| ticks.to_string()).join(" ");
-            let read = parse_cpu_stat(format!("cpu  {line} 0 0\ncpu{number} {line} 0 0\n").as_bytes()).expect("rendered");
+            let text = format!("cpu  {line} 0 0\ncpu{number} {line} 0 0\n");
+            let read = parse_cpu_stat(text.as_bytes()).expect("rendered");
             let us = [
                 read.user_us, read.nice_us, read.system_us, read.idle_us, read.iowait_us, read.irq_us, read.softirq_us,
                 read.steal_us,

@@ -63,8 +63,9 @@ mod tests {
 
     #[test]
     fn both_limits_are_read_from_the_list_of_properties() {
-        let text = "[dalvik.vm.appimageformat]: [lz4]\n[dalvik.vm.heapgrowthlimit]: [192m]\n[dalvik.vm.heapmaxfree]: [8m]\n\
-                    [dalvik.vm.heapsize]: [512m]\r\n[a.b]: [first line\n[dalvik.vm.heapsize\nlast line]\n[ro.x]: []\n";
+        let text = "[dalvik.vm.appimageformat]: [lz4]\n[dalvik.vm.heapgrowthlimit]: [192m]\n\
+                    [dalvik.vm.heapmaxfree]: [8m]\n[dalvik.vm.heapsize]: [512m]\r\n[a.b]: [first line\n\
+                    [dalvik.vm.heapsize\nlast line]\n[ro.x]: []\n";
         let heap = parse_dalvik_heap(text.as_bytes()).expect("a list");
         assert_eq!(heap, DalvikHeap { size_bytes: Some(512 * MIB), growth_limit_bytes: Some(192 * MIB) });
         for text in ["", "[dalvik.vm.heapsize]: []\n", "[ro.product.model]: [x]\n"] {

@@ -129,7 +129,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_the_kernel_renders_is_read_back(name in "[a-z!]{1,12}[0-9]{0,3}", numbers in prop::array::uniform17(0..u64::MAX / 512)) {
+        fn what_the_kernel_renders_is_read_back(
+            name in "[a-z!]{1,12}[0-9]{0,3}",
+            numbers in prop::array::uniform17(0..u64::MAX / 512),
+        ) {
             let rendered = numbers.map(|number| number.to_string());
             for fields in [11, 15, 17] {
                 let read = parse_disk_stats(format!("   8  0 {name} {}\n", rendered[..fields].join(" ")).as_bytes());

@@ -58,8 +58,9 @@ pub fn parse_inhibitor(bytes: &[u8]) -> Result<Inhibitor, ParseError> {
 mod tests {
     use super::*;
 
-    const TEXT: &str = "# This is private data. Do not parse.\nWHAT=shutdown:sleep\nMODE=block\nUID=1000\nPID=4711\nPIDFDID=99\n\
-                        WHO=\"GIMP 2.10\"\nWHY=there\\x20are changes=unsaved\nFIFO=/run/systemd/inhibit/7.ref\n";
+    const TEXT: &str = "# This is private data. Do not parse.\nWHAT=shutdown:sleep\nMODE=block\nUID=1000\nPID=4711\n\
+                        PIDFDID=99\nWHO=\"GIMP 2.10\"\nWHY=there\\x20are changes=unsaved\n\
+                        FIFO=/run/systemd/inhibit/7.ref\n";
 
     #[test]
     fn a_lock_is_read_as_logind_writes_it() {

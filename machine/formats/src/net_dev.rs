@@ -35,7 +35,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const HEADING: &str = "Inter-|   Receive                                                |  Transmit\n face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n";
+    const HEADING: &str = concat!(
+        "Inter-|   Receive                                                |  Transmit\n",
+        " face |bytes    packets errs drop fifo frame compressed multicast",
+        "|bytes    packets errs drop fifo colls carrier compressed\n",
+    );
 
     fn net(name: &str, [receive_bytes, receive_packets, transmit_bytes, transmit_packets]: [u64; 4]) -> NetTotals {
         NetTotals { name: name.to_owned(), receive_bytes, receive_packets, transmit_bytes, transmit_packets }
@@ -44,7 +48,8 @@ mod tests {
     #[test]
     fn padded_and_unpadded_lines_are_read() {
         let text = format!(
-            "{HEADING}    lo:    6386      58    0    0    0     0          0         0     6386      58    0    0    0     0       0          0\n\
+            "{HEADING}    lo:    6386      58    0    0    0     0          0         0     \
+             6386      58    0    0    0     0       0          0\n\
              rmnet_data0:1322623496 43951 1 2 0 0 0 0 2648297 28851 3 4 0 0 0 0\n"
         );
         let expected =

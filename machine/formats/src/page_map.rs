@@ -233,8 +233,9 @@ mod tests {
     #[test]
     fn ranges_that_are_locked_or_of_devices_are_told_by_their_flags() {
         let text = b"1000-2000 rw-p 00000000 00:00 0 \nRss: 4 kB\nVmFlags: rd wr mr mw me ac lo \n\
-                     2000-3000 rw-p 00000000 00:00 0                          [heap]\nRss:  0 kB\nVmFlags: rd wr mr ac \n\
-                     5000-6000 rw-s 00000000 00:10 5 /dev/dri/card0\nVmFlags: rd wr sh mr mw me ms pf io \n";
+                     2000-3000 rw-p 00000000 00:00 0                          [heap]\nRss:  0 kB\n\
+                     VmFlags: rd wr mr ac \n5000-6000 rw-s 00000000 00:10 5 /dev/dri/card0\n\
+                     VmFlags: rd wr sh mr mw me ms pf io \n";
         assert_eq!(parse_unswappable(text), Ok(vec![0x1000..0x2000, 0x5000..0x6000]));
         assert!(parse_unswappable(b"VmFlags: lo\n").is_err());
     }

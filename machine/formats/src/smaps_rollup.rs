@@ -66,8 +66,9 @@ mod tests {
         fn what_the_kernel_renders_is_read_back(kib in prop::array::uniform4(0u64..1 << 40)) {
             let [rss, pss, referenced, swap] = kib;
             let text = format!(
-                "55c3-7ffd ---p 00000000 00:00 0    [rollup]\nRss:      {rss:>8} kB\nPss:   {pss:>8} kB\nPss_Anon:  7 kB\n\
-                 Referenced:  {referenced:>8} kB\nAnonymous: 7 kB\nSwap:    {swap:>8} kB\nSwapPss:  7 kB\nLocked:  0 kB\n"
+                "55c3-7ffd ---p 00000000 00:00 0    [rollup]\nRss:      {rss:>8} kB\nPss:   {pss:>8} kB\n\
+                 Pss_Anon:  7 kB\nReferenced:  {referenced:>8} kB\nAnonymous: 7 kB\nSwap:    {swap:>8} kB\n\
+                 SwapPss:  7 kB\nLocked:  0 kB\n"
             );
             let [resident_bytes, proportional_bytes, referenced_bytes, swapped_bytes] = kib.map(|kib| kib * 1024);
             let rollup = SmapsRollup { resident_bytes, proportional_bytes, referenced_bytes, swapped_bytes };

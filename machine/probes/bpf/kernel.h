@@ -125,7 +125,7 @@ struct pt_regs {
 	s32 syscallno;
 };
 #else
-#error "brisk-probes knows where x86 and arm64 keep the number of a system call; add this processor in kernel.h and threads.h"
+#error "where this processor keeps the number of a system call is unknown: add it in kernel.h and threads.h"
 #endif
 
 struct hlist_node {

@@ -4,9 +4,9 @@
  *
  * A request is a bio as its first submitter made it. Bios that a stacking driver (dm, md, zoned) derives from it are
  * submitted while that driver runs, and are ignored, as the same bytes would count twice. If the block layer splits a
- * bio, the completion of its last part in order of sectors counts. Device and sector are those of the whole disk, not of
- * the partition. Before Linux 6.3, zram and pmem process single pages of swap outside of the block layer; these are not
- * seen.
+ * bio, the completion of its last part in order of sectors counts. Device and sector are those of the whole disk, not
+ * of the partition. Before Linux 6.3, zram and pmem process single pages of swap outside of the block layer; these are
+ * not seen.
  */
 #ifndef BRISK_PROBES_REQUESTS_H
 #define BRISK_PROBES_REQUESTS_H

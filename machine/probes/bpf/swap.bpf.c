@@ -2,8 +2,8 @@
 /*
  * Pages that are written to a swap area and read from it, and faults of pages that are not mapped.
  *
- * Reclaim is done by any process for any other. Whose a page is, is therefore taken from the page: the memory group that is charged,
- * and its place in its mapping.
+ * Reclaim is done by any process for any other. Whose a page is, is therefore taken from the page: the memory group
+ * that is charged, and its place in its mapping.
  */
 #include "pages.h"
 

@@ -9,7 +9,8 @@ pub enum Error {
     #[error("this brisk was built without its eBPF programs (BRISK_NO_BPF); build it with clang installed")]
     NotBuiltIn,
     #[error(
-        "watching threads with eBPF needs CAP_BPF and CAP_PERFMON: run as root, in a container with --cap-add=BPF --cap-add=PERFMON"
+        "watching threads with eBPF needs CAP_BPF and CAP_PERFMON: run as root, in a container with --cap-add=BPF \
+         --cap-add=PERFMON"
     )]
     NotPermitted,
     #[error(

@@ -9,7 +9,8 @@
 //! programs from a thread that stays; a change of user or group and a program with set-user-ID clear it, so set it
 //! after such a change; children of the program do not inherit it.
 //!
-//! A program can also have mounts of its own ([`with_own_mounts`]), which end with it and its children.
+//! A program can also be started without any right ([`without_rights`]), and have mounts of its own
+//! ([`with_own_mounts`]), which end with it and its children.
 //!
 //! Properties: `a_program_ends_when_the_process_that_started_it_is_killed`,
 //! `a_program_whose_parent_has_ended_is_not_executed`.
@@ -23,7 +24,9 @@ use rustix::io::Errno;
 use rustix::mount::{MountPropagationFlags, mount_change};
 pub use rustix::process::Signal;
 use rustix::process::{Pid, chdir, chroot, fchdir, getpid, getppid, set_parent_process_death_signal};
-use rustix::thread::UnshareFlags;
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, UnshareFlags, clear_ambient_capability_set, set_capabilities, set_no_new_privs,
+};
 
 /// Directories above a changed root; further steps up stay at the top.
 const ABOVE_MAX: usize = 512;
@@ -50,6 +53,29 @@ pub fn end_with(parent: Pid, signal: Signal) -> io::Result<()> {
     set_parent_process_death_signal(Some(signal))?;
     // In this order: a parent that ends from here on is noticed by the kernel.
     if getppid() == Some(parent) { Ok(()) } else { Err(Errno::SRCH.into()) }
+}
+
+/// Has the program that `command` starts run without any capability, whoever its user is, and get none by what it
+/// executes; in a session of its own, whose process group has its id. Root without capabilities owns root's files and
+/// no more. Starting the program fails where a right cannot be given up.
+pub fn without_rights(command: &mut Command) {
+    // SAFETY: the closure makes system calls on constants between fork and exec; it does not allocate or lock.
+    unsafe {
+        command.pre_exec(give_up_rights);
+    }
+}
+
+fn give_up_rights() -> io::Result<()> {
+    rustix::process::setsid()?;
+    // Else root's programs get all of root's rights again when they are executed.
+    set_no_new_privs(true)?;
+    let none = CapabilitySet::empty();
+    match clear_ambient_capability_set() {
+        // Linux before 4.3 has no such set.
+        Err(Errno::INVAL) | Ok(()) => {}
+        Err(errno) => return Err(errno.into()),
+    }
+    Ok(set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?)
 }
 
 /// Gives the program that `command` starts a mount namespace of its own: its mounts are seen by it and its children
@@ -110,6 +136,22 @@ mod tests {
         println!("\nchild {}", child.id());
         let _ = io::stdin().read(&mut [0]);
         child.kill().and_then(|()| child.wait()).expect("it was not killed");
+    }
+
+    #[test]
+    fn a_program_without_rights_has_no_capability_and_a_session_of_its_own() {
+        let mut command = Command::new("sh");
+        command.args([
+            "-c",
+            "grep -E '^(CapEff|CapPrm|NoNewPrivs)' /proc/self/status; cut -d ' ' -f 5 /proc/self/stat; echo $$",
+        ]);
+        without_rights(&mut command);
+        let output = command.output().expect("sh runs");
+        let said = String::from_utf8_lossy(&output.stdout);
+        let words: Vec<&str> = said.split_whitespace().collect();
+        let zero = "0000000000000000";
+        assert_eq!(words[..6], ["CapPrm:", zero, "CapEff:", zero, "NoNewPrivs:", "1"], "{said}");
+        assert_eq!(words[6], words[7], "its process group is its own: {said}");
     }
 
     #[test]

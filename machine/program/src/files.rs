@@ -16,5 +16,5 @@ mod read;
 mod replace;
 pub mod table;
 
-pub use read::{Error, TEXT_BYTES_MAX, open, read, read_stream, read_text};
+pub use read::{Error, TEXT_BYTES_MAX, drop_ins, open, read, read_stream, read_text};
 pub use replace::{InPlace, Replacement, check_directory, replace};

@@ -19,8 +19,8 @@ pub enum Error {
     #[error("{} is not a regular file: name a file for the record", .path.display())]
     NotAFile { path: PathBuf },
     #[error(
-        "{} is not a record of brisk, which 'brisk monitor --output FILE' writes, or its head is damaged: name another file, or \
-         move it away", .path.display()
+        "{} is not a record of brisk, which 'brisk monitor --output FILE' writes, or its head is damaged: name another \
+         file, or move it away", .path.display()
     )]
     NotARecord { path: PathBuf },
     #[error("{} is a record of format {format}; this brisk knows {FORMAT}: use a newer one", .path.display())]

@@ -94,7 +94,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn frames_come_back_and_hold_no_zero(kind in any::<u8>(), payload in prop::collection::vec(any::<u8>(), 0..600)) {
+        fn frames_come_back_and_hold_no_zero(
+            kind in any::<u8>(),
+            payload in prop::collection::vec(any::<u8>(), 0..600),
+        ) {
             let frame = encode(kind, &payload).expect("small");
             let (last, chunk) = frame.split_last().expect("not empty");
             prop_assert_eq!(*last, 0);

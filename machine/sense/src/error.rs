@@ -14,12 +14,16 @@ pub enum Error {
     /// There is no such file: no /proc or /sys here, a kernel without the feature, or no such device.
     #[error("{} does not exist: {}", .path.display(), missing_remedy(.path))]
     Missing { path: PathBuf },
-    #[error("no permission to read {}: run brisk as root, in a container with more rights (--privileged)", .path.display())]
+    #[error(
+        "no permission to read {}: run brisk as root, in a container with more rights (--privileged)",
+        .path.display()
+    )]
     Denied { path: PathBuf },
     #[error("cannot read {}", .path.display())]
     Read { path: PathBuf, source: io::Error },
     #[error(
-        "{call} is not permitted: run brisk as root; a service has to allow it too (SystemCallFilter=, CapabilityBoundingSet=)"
+        "{call} is not permitted: run brisk as root; a service has to allow it too (SystemCallFilter=, \
+         CapabilityBoundingSet=)"
     )]
     NotPermitted { call: &'static str },
     #[error("cannot understand {}: please report it with the text of that file", .path.display())]

@@ -15,6 +15,7 @@ mod closing;
 mod dalvik;
 mod error;
 mod extents;
+mod granted;
 mod group_io;
 mod identity;
 mod kept;
@@ -48,6 +49,7 @@ pub use brisk_formats::{
 pub use cgroup_meter::CgroupMeter;
 pub use cgroups::{CgroupV1, CgroupV2, Cgroups};
 pub use error::{Error, Result};
+pub use granted::Right;
 pub use identity::{Identity, Medium};
 pub use local_time::LocalTime;
 pub use loops::LoopBacking;

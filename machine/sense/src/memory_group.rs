@@ -165,7 +165,8 @@ mod tests {
                 ("v1/memory.usage_in_bytes", "524288000\n"),
                 (
                     "v1/memory.stat",
-                    "rss 1\ntotal_rss 314572800\ntotal_inactive_file 104857600\ntotal_swap 52428800\ntotal_pgmajfault 3\n",
+                    "rss 1\ntotal_rss 314572800\ntotal_inactive_file 104857600\ntotal_swap 52428800\n\
+                     total_pgmajfault 3\n",
                 ),
                 ("v2/memory.max", "629145600\n"),
                 ("v2/memory.current", "524288000\n"),

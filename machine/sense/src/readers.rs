@@ -26,7 +26,10 @@ pub(crate) const FRONT: &str = "/dev/cpuset/top-app/cgroup.procs";
 /// A method of [`Sense`] for each file: name, arguments, value, path, parser. `parse_optional` is for what may be
 /// missing.
 macro_rules! readers {
-    ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) -> $value:ty = $how:ident($path:expr, $parser:expr);)*) => {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident($($argument:ident: $type:ty),*) -> $value:ty = $how:ident($path:expr, $parser:expr);
+    )*) => {
         impl Sense {
             $(
                 $(#[$doc])*
@@ -71,7 +74,8 @@ readers! {
     process_io(pid: u32) -> Option<BytesMoved> = parse_optional(format!("/proc/{pid}/io"), parse_process_io);
     /// Bytes that the control group at `dir` has moved from and to each device, from its io.stat; `None` without the io
     /// controller.
-    cgroup_io(dir: &Path) -> Option<Vec<(DeviceNumber, BytesMoved)>> = parse_optional(dir.join("io.stat"), parse_io_stat);
+    cgroup_io(dir: &Path) -> Option<Vec<(DeviceNumber, BytesMoved)>> =
+        parse_optional(dir.join("io.stat"), parse_io_stat);
     /// The files that process `pid` has mapped, from /proc/PID/maps; `None` when there is no such process, empty for
     /// kernel threads and processes that have ended.
     mapped_files(pid: u32) -> Option<Vec<MappedFile>> = parse_optional(format!("/proc/{pid}/maps"), parse_mapped_files);

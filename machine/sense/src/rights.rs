@@ -45,7 +45,8 @@ fn remedy(lacking: &[Capability], is_root: bool) -> String {
     let options: Vec<String> =
         lacking.iter().map(|one| format!("--cap-add={}", one.name().trim_start_matches("CAP_"))).collect();
     format!(
-        "it is root with fewer rights, as in a container: run it on the machine itself, or start the container with {} or --privileged",
+        "it is root with fewer rights, as in a container: run it on the machine itself, or start the container with {} \
+         or --privileged",
         options.join(" ")
     )
 }

@@ -1,6 +1,6 @@
 /*
- * Inodes that were mapped shared from a writable descriptor, as hashes; two with the same hash are taken for one, which makes both
- * durable. Zero is an empty place.
+ * Inodes that were mapped shared from a writable descriptor, as hashes; two with the same hash are taken for one, which
+ * makes both durable. Zero is an empty place.
  */
 #ifndef BRISK_MAPPED_H
 #define BRISK_MAPPED_H

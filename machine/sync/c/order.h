@@ -1,16 +1,17 @@
 /*
  * Which file systems may be loosened at all, and which keep order by themselves.
  *
- * Order. A sync may be left out, with order kept, only where no later write can reach the flash before an earlier one. The page cache
- * gives no such order: write-back picks pages as it likes. ext4 gives it for files whose data goes through its journal (the mount option
- * `data=journal`, or the attribute j of the file together with the mount option `nodelalloc`, without which ext4 ignores that attribute, see
- * ext4_inode_journal_mode() in fs/ext4/ext4_jbd2.c; encrypted files never): all changes of such files and of all directories belong to transactions of the journal, which
- * become durable one after the other, each whole or not at all. After a power cut, these files are therefore together as they were at
- * one moment. A transaction ends at the latest when the interval `commit` (5 s without the option) is over, which bounds the age of that
- * moment.
+ * Order. A sync may be left out, with order kept, only where no later write can reach the flash before an earlier one.
+ * The page cache gives no such order: write-back picks pages as it likes. ext4 gives it for files whose data goes
+ * through its journal (the mount option `data=journal`, or the attribute j of the file together with the mount option
+ * `nodelalloc`, without which ext4 ignores that attribute, see ext4_inode_journal_mode() in fs/ext4/ext4_jbd2.c;
+ * encrypted files never): all changes of such files and of all directories belong to transactions of the journal, which
+ * become durable one after the other, each whole or not at all. After a power cut, these files are therefore together
+ * as they were at one moment. A transaction ends at the latest when the interval `commit` (5 s without the option) is
+ * over, which bounds the age of that moment.
  *
- * So the class ordered is granted to a file on ext4 with a journal and barriers, whose data is journalled, and whose interval is not
- * longer than the bound of the rule. Every other file of that class stays durable.
+ * So the class ordered is granted to a file on ext4 with a journal and barriers, whose data is journalled, and whose
+ * interval is not longer than the bound of the rule. Every other file of that class stays durable.
  *
  * No function here allocates or locks.
  */
@@ -35,7 +36,9 @@
 /* The journal's interval without the mount option, in s (JBD2_DEFAULT_MAX_COMMIT_AGE). */
 #define BRISK_COMMIT_SECONDS 5
 
-/* File systems of this machine's own storage, by f_type (linux/magic.h). FUSE, overlays and networks are none of them. */
+/*
+ * File systems of this machine's own storage, by f_type (linux/magic.h). FUSE, overlays and networks are none of them.
+ */
 static inline bool brisk_is_local(const struct statfs *found)
 {
 	switch ((uint32_t)found->f_type) {
@@ -108,7 +111,10 @@ static inline bool brisk_option(const char *options, const char *option, unsigne
 	return false;
 }
 
-/* What the options of an ext4 file system say: whether it keeps order, whether for all files, and within how many seconds. */
+/*
+ * What the options of an ext4 file system say: whether it keeps order, whether for all files, and within how many
+ * seconds.
+ */
 struct brisk_order {
 	bool is_kept;
 	bool of_all_files;
@@ -138,7 +144,10 @@ static inline struct brisk_order brisk_order_of_options(const char *options)
 	return order;
 }
 
-/* Finds in a line of mountinfo (proc_pid_mountinfo(5)) the options of the file system, where it is the ext4 of this device. */
+/*
+ * Finds in a line of mountinfo (proc_pid_mountinfo(5)) the options of the file system, where it is the ext4 of this
+ * device.
+ */
 static inline const char *brisk_ext4_options(char *line, unsigned int major_number, unsigned int minor_number)
 {
 	char expected[32], *at = expected, *field = line;
@@ -164,7 +173,10 @@ static inline const char *brisk_ext4_options(char *line, unsigned int major_numb
 	return field ? field + 1 : NULL;
 }
 
-/* Whether the file system of the device has a journal at work: /sys/fs/ext4/NAME/journal_task is the number of its thread. */
+/*
+ * Whether the file system of the device has a journal at work: /sys/fs/ext4/NAME/journal_task is the number of its
+ * thread.
+ */
 static inline bool brisk_has_journal(unsigned int major_number, unsigned int minor_number)
 {
 	char path[160], link[512], *at, *name, first = 0;
@@ -241,7 +253,10 @@ static inline struct brisk_order brisk_read_order(dev_t device)
 	return none;
 }
 
-/* What was read of a device, in one word so that threads and signal handlers may share it: s of the read, device, facts. */
+/*
+ * What was read of a device, in one word so that threads and signal handlers may share it: s of the read, device,
+ * facts.
+ */
 static _Atomic uint64_t brisk_known_orders[4];
 
 static inline uint64_t brisk_pack(struct brisk_order order, uint32_t hash, uint32_t now_s)
@@ -269,7 +284,10 @@ static inline uint64_t brisk_now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Facts of the file system of a device; they are read again when they are older than a second, as it may be mounted anew. */
+/*
+ * Facts of the file system of a device; they are read again when they are older than a second, as it may be mounted
+ * anew.
+ */
 static inline struct brisk_order brisk_order_of(dev_t device)
 {
 	uint32_t major_number = major(device), minor_number = minor(device);

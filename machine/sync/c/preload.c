@@ -1,28 +1,32 @@
 /*
- * Selective sync for unmodified programs: preloaded (LD_PRELOAD), it asks for each request to sync what the policy says of that file.
+ * Selective sync for unmodified programs: preloaded (LD_PRELOAD), it asks for each request to sync what the policy says
+ * of that file.
  *
  *   request         cache                     ordered                               durable, or not named
- *   fsync ...       left out                  left out where the file system        as without this library, after what was left
- *                                             keeps order (order.h), else durable   out of ordered files before
+ *   fsync ...       left out                  left out where the file system        as without this library,
+ *                                             keeps order (order.h), else durable   after those of ordered files
+ *                                                                                   that were left out before
  *   msync(MS_SYNC)  MS_ASYNC                  as durable                            the same
  *   O_SYNC, O_DSYNC removed by open, from     kept                                  kept
  *                   files that exist
  *
- * fsync, fdatasync and sync_file_range are meant by "fsync ...". syncfs, sync, io_uring, RWF_SYNC and static programs are left alone.
+ * fsync, fdatasync and sync_file_range are meant by "fsync ...". syncfs, sync, io_uring, RWF_SYNC and static programs
+ * are left alone.
  *
- * What a file is, is found anew for each request that is left out, by the path that the kernel has for the descriptor: no table of
- * descriptors or inodes can therefore be out of date and loosen another file (close, dup, fork, rename, reuse of an inode's number). Only
- * "no rule names it" is kept, for at most a second, which can cost gain but no data. All doubts end in a real sync: paths that
- * are longer than 2 KiB, removed files, files with several names, file systems that are not local, files of the class ordered that were
- * mapped shared and writable here (their pages change outside of the journal's transactions).
+ * What a file is, is found anew for each request that is left out, by the path that the kernel has for the descriptor:
+ * no table of descriptors or inodes can therefore be out of date and loosen another file (close, dup, fork, rename,
+ * reuse of an inode's number). Only "no rule names it" is kept, for at most a second, which can cost gain but no data.
+ * All doubts end in a real sync: paths that are longer than 2 KiB, removed files, files with several names, file
+ * systems that are not local, files of the class ordered that were mapped shared and writable here (their pages change
+ * outside of the journal's transactions).
  *
  * A file of a looser class that gets a name of a stricter class (rename, link) is made durable before.
  *
- * The functions allocate nothing and take no lock, so that they may be called where the originals may: in signal handlers, after fork,
- * before main. They change errno only when they fail.
+ * The functions allocate nothing and take no lock, so that they may be called where the originals may: in signal
+ * handlers, after fork, before main. They change errno only when they fail.
  *
- * With BRISK_SYNC_LOG set to a file, each request is appended to it (brisk sync advise): process, call, class, time waited in ns,
- * path, separated by tabs.
+ * With BRISK_SYNC_LOG set to a file, each request is appended to it (brisk sync advise): process, call, class, time
+ * waited in ns, path, separated by tabs.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -188,11 +192,12 @@ static void judge(int fd, struct file *file)
 }
 
 /*
- * Ordered files with a sync that was left out: before a durable file is synced, they are. A descriptor that stands for another file
- * by now is found by its inode; then the whole file system is synced instead.
+ * Ordered files with a sync that was left out: before a durable file is synced, they are. A descriptor that stands for
+ * another file by now is found by its inode; then the whole file system is synced instead.
  *
- * `mark` is zero in an empty place, else a hash of the inode with a count of the syncs that were left out: a place is emptied only when
- * none was added while it was settled, and a thread that finds a place in use settles it, even while another one does so.
+ * `mark` is zero in an empty place, else a hash of the inode with a count of the syncs that were left out: a place is
+ * emptied only when none was added while it was settled, and a thread that finds a place in use settles it, even while
+ * another one does so.
  */
 #define PENDING_MAX 16
 #define MARK_COUNT 0xffffu
@@ -315,7 +320,10 @@ static int settle(int fd)
 	return LIKELY(!has_pending()) ? 0 : settle_all(fd);
 }
 
-/* Appends a line to the log. Its descriptor is opened for each: an app that closes all its descriptors would let another file have its number. */
+/*
+ * Appends a line to the log. Its descriptor is opened for each: an app that closes all its descriptors would let
+ * another file have its number.
+ */
 static void record(const char *call, const struct file *file, uint64_t waited_ns)
 {
 	static const char *const names[] = { "cache", "ordered", "durable" };
@@ -336,7 +344,10 @@ static void record(const char *call, const struct file *file, uint64_t waited_ns
 		for (i = 0; file->has_path && i < file->length; i++)
 			*at++ = (unsigned char)file->path[i] < ' ' ? '?' : file->path[i];
 		*at++ = '\n';
-		/* One write: lines of several processes do not mix. A log that is full loses lines, which changes nothing for the app. */
+		/*
+		 * One write: lines of several processes do not mix. A log that is full loses lines, which changes nothing for the
+		 * app.
+		 */
 		(void)!syscall(SYS_write, fd, line, (size_t)(at - line));
 		syscall(SYS_close, fd);
 	}
@@ -359,7 +370,8 @@ static int original(enum request request, int fd, off64_t offset, off64_t length
 }
 
 /* The answer to a request that a rule or the log may concern. */
-static __attribute__((noinline)) int asked(enum request request, int fd, off64_t offset, off64_t length, unsigned int flags)
+static __attribute__((noinline)) int asked(enum request request, int fd, off64_t offset, off64_t length,
+					   unsigned int flags)
 {
 	struct file file;
 	uint64_t begun = 0;
@@ -411,7 +423,10 @@ SEEN int sync_file_range(int fd, off64_t offset, off64_t length, unsigned int fl
 	return is_plain(fd) ? real_sync_file_range(fd, offset, length, flags) : asked(RANGE, fd, offset, length, flags);
 }
 
-/* Ranges where files of the class cache were mapped shared. They may be mapped anew meanwhile, so msync checks what is there. */
+/*
+ * Ranges where files of the class cache were mapped shared. They may be mapped anew meanwhile, so msync checks what is
+ * there.
+ */
 #define RANGES_MAX 64
 static struct {
 	_Atomic uintptr_t begin, end;
@@ -600,8 +615,9 @@ SEEN int msync(void *address, size_t length, int flags)
 }
 
 /*
- * Opens without O_SYNC and O_DSYNC a file whose syncs are left out; -1 when it is none, or another call has to tell the error. The file
- * is found first (O_PATH, which changes nothing and whose close drops no locks), judged, and then that same file is opened.
+ * Opens without O_SYNC and O_DSYNC a file whose syncs are left out; -1 when it is none, or another call has to tell the
+ * error. The file is found first (O_PATH, which changes nothing and whose close drops no locks), judged, and then that
+ * same file is opened.
  */
 static int open_loosened(int dir, const char *path, int flags)
 {
@@ -644,7 +660,10 @@ static int open_asked(int dir, const char *path, int flags, mode_t mode)
 
 #include "opens.h"
 
-/* Fills in what the rules say of a name that a file is about to get: the directory's path by the kernel, and the last name. */
+/*
+ * Fills in what the rules say of a name that a file is about to get: the directory's path by the kernel, and the last
+ * name.
+ */
 static void judge_name(int dir, const char *path, struct file *file)
 {
 	char parent[PATH_BYTES];
@@ -670,7 +689,10 @@ static void judge_name(int dir, const char *path, struct file *file)
 	syscall(SYS_close, found);
 }
 
-/* Syncs the file system that holds this directory's name for a file. A directory has no locks that its close could drop. */
+/*
+ * Syncs the file system that holds this directory's name for a file. A directory has no locks that its close could
+ * drop.
+ */
 static void sync_around(int dir, const char *path)
 {
 	char parent[PATH_BYTES];

@@ -1,9 +1,10 @@
 /*
  * Rules of selective sync, as `policy/rules.rs` writes them into the environment, and which one holds for a path.
  *
- * A rule is a line: class (C, O with its bound in s, D), a space, an absolute pattern. A pattern with a slash at its end stands for
- * that directory and all below it; the name `*` stands for any one name. Of several rules that name a path the strictest holds;
- * without one the path is durable. A text that is not exactly of this form gives no rules at all, so that all stays durable.
+ * A rule is a line: class (C, O with its bound in s, D), a space, an absolute pattern. A pattern with a slash at its
+ * end stands for that directory and all below it; the name `*` stands for any one name. Of several rules that name a
+ * path the strictest holds; without one the path is durable. A text that is not exactly of this form gives no rules at
+ * all, so that all stays durable.
  *
  * No function here allocates, locks, or calls anything but memory and string functions.
  */
@@ -218,8 +219,12 @@ static inline struct brisk_verdict brisk_rule_for(const struct brisk_rules *rule
 	return verdict;
 }
 
-/* The same for a directory, whose sync is one of the names in it too: the strictest of its own and of what may be below it. */
-static inline struct brisk_verdict brisk_rule_for_directory(const struct brisk_rules *rules, const char *path, size_t length)
+/*
+ * The same for a directory, whose sync is one of the names in it too: the strictest of its own and of what may be below
+ * it.
+ */
+static inline struct brisk_verdict
+brisk_rule_for_directory(const struct brisk_rules *rules, const char *path, size_t length)
 {
 	struct brisk_verdict verdict = brisk_rule_for(rules, path, length);
 	size_t i;

@@ -3,27 +3,31 @@
  *
  *   durable   the default VFS, untouched.
  *   cache     xSync does nothing, for the database, its journal and its write-ahead log (WAL).
- *   ordered   in WAL mode the sync after a commit is left out, and done within half of the bound by a thread. In other journal modes
- *             as durable.
+ *   ordered   in WAL mode the sync after a commit is left out, and done within half of the bound by a thread. In other
+ *             journal modes as durable.
  *
- * Why a WAL keeps order without these syncs: a frame is valid only when its checksum, which includes all frames before it, and its salt fit.
- * After a power cut that kept any subset of the frames, recovery takes those before the first that is missing, and of them up to the last
- * commit: a prefix of the transactions. What may not be left out are the syncs that separate the WAL from other writes:
+ * Why a WAL keeps order without these syncs: a frame is valid only when its checksum, which includes all frames before
+ * it, and its salt fit. After a power cut that kept any subset of the frames, recovery takes those before the first
+ * that is missing, and of them up to the last commit: a prefix of the transactions. What may not be left out are the
+ * syncs that separate the WAL from other writes:
  *
- * - of the WAL before a checkpoint writes to the database: the first write to the database after a sync that was left out does it;
+ * - of the WAL before a checkpoint writes to the database: the first write to the database after a sync that was left
+ *   out does it;
  * - of the database, before the WAL is written anew: always done;
  * - of the header, when the WAL begins anew, before frames follow: a sync after a write at offset 0 is always done;
  * - of a WAL that this connection has just opened, which also makes its name durable: always done.
  *
- * These are the syncs of SQLite's own synchronous=NORMAL (https://sqlite.org/pragma.html#pragma_synchronous), with a bound of time added.
- * Other processes may have the database open with or without this VFS: locks, shared memory and files are those of the default VFS,
- * and each process does the syncs of its own checkpoints. A sync that fails in the thread is reported by the next one.
+ * These are the syncs of SQLite's own synchronous=NORMAL (https://sqlite.org/pragma.html#pragma_synchronous), with a
+ * bound of time added. Other processes may have the database open with or without this VFS: locks, shared memory and
+ * files are those of the default VFS, and each process does the syncs of its own checkpoints. A sync that fails in the
+ * thread is reported by the next one.
  *
- * The class is that of the rules in the environment (rules.h), or of the parameter `brisk_sync` of a URI, `file:a.db?brisk_sync=ordered&
- * brisk_seconds=5`. Only files on local file systems (order.h) with one name are loosened.
+ * The class is that of the rules in the environment (rules.h), or of the parameter `brisk_sync` of a URI,
+ * `file:a.db?brisk_sync=ordered& brisk_seconds=5`. Only files on local file systems (order.h) with one name are
+ * loosened.
  *
- * Compiled alone this is an extension for sqlite3_load_extension(), which makes the VFS the default one of the process. With BRISK_PRELOADED it
- * is part of the preloaded library, where the first sqlite3_open() registers it.
+ * Compiled alone this is an extension for sqlite3_load_extension(), which makes the VFS the default one of the process.
+ * With BRISK_PRELOADED it is part of the preloaded library, where the first sqlite3_open() registers it.
  */
 #define _GNU_SOURCE
 #include <limits.h>

@@ -48,12 +48,13 @@ mod tests {
 
     #[test]
     fn each_command_is_started_under_the_policy() {
-        let entry = b"[Desktop Entry]\nName=Reader\nExec=reader %U\nDBusActivatable=true\n\n[Desktop Action new]\nExec = reader --new\n";
+        let entry = b"[Desktop Entry]\nName=Reader\nExec=reader %U\nDBusActivatable=true\n\n[Desktop Action new]\n\
+                      Exec = reader --new\n";
         let ours = wrapped(entry, "brisk sync run reader --").expect("an entry");
         assert_eq!(
             String::from_utf8_lossy(&ours),
-            "[Desktop Entry]\nX-Brisk-Sync=true\nName=Reader\nExec=brisk sync run reader -- reader %U\nDBusActivatable=false\n\n\
-             [Desktop Action new]\nExec=brisk sync run reader -- reader --new\n"
+            "[Desktop Entry]\nX-Brisk-Sync=true\nName=Reader\nExec=brisk sync run reader -- reader %U\n\
+             DBusActivatable=false\n\n[Desktop Action new]\nExec=brisk sync run reader -- reader --new\n"
         );
         assert!(is_ours(&ours) && !is_ours(entry));
     }

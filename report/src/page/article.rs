@@ -41,12 +41,26 @@ pub(super) fn draw(
     let header = document.header();
     // Only the run differs between two documents of one session: say the rest once.
     let same = before.is_some_and(|before| before.header().environment == header.environment);
+    let run = html! { section {
+        h3 { "Device and run" }
+        @if same { p.same { "Same machine, device and settings as above. " (format::instant(&header.started)) "." } }
+        @if same { (fact_list(&section.facts)) } @else { (fact_list(&facts::facts(header, section))) }
+    } };
+    body(section, index, &name(header, section), &doubts(header, section, told), &run)
+}
+
+/// The article of what no measurement made: the state of a service.
+pub(super) fn of_section(section: &Section, index: usize) -> Markup {
+    let facts = html! { @if !section.facts.is_empty() { section { (fact_list(&section.facts)) } } };
+    body(section, index, &html! { (section.title) }, &html! {}, &facts)
+}
+
+fn body(section: &Section, index: usize, name: &Markup, doubts: &Markup, facts: &Markup) -> Markup {
     let (picture, figures) = section.pictured();
-    let doubts = doubts(header, section, told);
     html! {
         article id=(format!("d{index}")) {
             div.head {
-                h2.kind { (name(header, section)) }
+                h2.kind { (name) }
                 p.question { (format::tight(&section.question)) }
             }
             p.lead { (format::tight(&section.lead)) }
@@ -71,12 +85,7 @@ pub(super) fn draw(
                     @for sentence in &section.notes { p { (format::tight(sentence)) } }
                 }
             }
-            section {
-                h3 { "Device and run" }
-                @if same { p.same { "Same machine, device and settings as \
-                                     above. " (format::instant(&header.started)) "." } }
-                @if same { (fact_list(&section.facts)) } @else { (fact_list(&facts::facts(header, section))) }
-            }
+            (facts)
         }
     }
 }
@@ -191,6 +200,7 @@ fn glyph(key: &Key) -> Markup {
                     path class=(format!("line {class}")) d="M2 8H28" {}
                     path class=(format!("point {class}")) d=(marker.path(15.0, 8.0, 4.2)) {}
                 }
+                Glyph::Single => path class=(format!("point {class}")) d=(Marker::Circle.path(15.0, 8.0, 3.6)) {},
                 Glyph::Before => (before_mark(15.0, 8.0, &class)),
                 Glyph::Stroke => path class=(format!("whisker {class}")) d="M15 3v10" {},
                 Glyph::Published => path class=(format!("point published {class}")) d=(Marker::Diamond.path(15.0, 8.0,

@@ -60,6 +60,20 @@ pub(crate) fn render(documents: &[Document], links: &[Link]) -> String {
     frame(&title(&documents, &sections), &subject, &navigation(&documents, &sections, links), &content, &footer)
 }
 
+/// See [`crate::html_of_state`].
+pub(crate) fn of_state(title: &str, sections: &[Section], footer: &str) -> String {
+    let content = html! {
+        @for (i, section) in sections.iter().enumerate() { (article::of_section(section, i)) }
+    };
+    let navigation = html! { @if sections.len() > 1 { nav aria-label="Contents" {
+        ul aria-label="On this page" {
+            @for (i, section) in sections.iter().enumerate() { li { a href=(format!("#d{i}")) { (section.title) } } }
+        }
+    } } };
+    let title = format!("{title} · brisk");
+    frame(&title, "", &navigation, &content, &html! { p { (footer) } })
+}
+
 /// A whole page around its content, with a first link for those who move by keyboard.
 fn frame(title: &str, subject: &str, navigation: &Markup, content: &Markup, footer: &Markup) -> String {
     let page = html! {

@@ -36,6 +36,8 @@ pub struct Series {
     pub dashed: bool,
     /// Whether its points are joined and full; published figures are neither.
     pub published: bool,
+    /// Whether its points are full and not joined.
+    pub scattered: bool,
     /// Points in the order of the abscissa.
     pub points: Vec<Point>,
 }
@@ -92,6 +94,7 @@ impl LineChart {
     /// The drawing.
     pub(crate) fn draw(&self, on: Canvas<'_>) -> Markup {
         let frame = self.frame(on.width);
+        let is_scattered = self.series.iter().any(|series| series.scattered);
         let content = html! {
             (frame.draw_y(&self.y))
             (frame.draw_x(&self.x))
@@ -99,7 +102,7 @@ impl LineChart {
             @for event in self.events.iter().filter(|event| frame.x.shows(event.x)) {
                 path.event d=(format!("M{} {}V{}", px(frame.x.at(event.x)), px(frame.top), px(frame.bottom))) {}
             }
-            @for series in &self.series { (draw_series(series, &frame)) }
+            @for series in &self.series { (draw_series(series, &frame, is_scattered)) }
             @for series in &self.series { (draw_rings(series, &frame)) }
             @for label in self.labels(&frame) { (label.draw()) }
             (self.draw_names(&frame))
@@ -207,15 +210,15 @@ fn once(named: Vec<(&Series, f64, f64)>) -> Vec<(&Series, f64, f64)> {
     kept
 }
 
-fn draw_series(series: &Series, frame: &Frame) -> Markup {
+fn draw_series(series: &Series, frame: &Frame, is_scattered: bool) -> Markup {
     let shown: Vec<&Point> = series.points.iter().filter(|p| frame.x.shows(p.x) && frame.y.shows(p.y)).collect();
     let places: Vec<String> =
         shown.iter().map(|p| format!("{} {}", px(frame.x.at(p.x)), px(frame.y.at(p.y)))).collect();
     let class = series.tone.class();
-    // Many points are a curve already: their markers would only hide it.
-    let few = shown.len() <= 14;
+    // Many points are a curve already: their markers would only hide it. Among single points so would any.
+    let few = if is_scattered { series.scattered } else { shown.len() <= 14 };
     html! {
-        @if places.len() > 1 && !series.published {
+        @if places.len() > 1 && !series.published && !series.scattered {
             path class=(format!("line {class}{}", if series.dashed { " dashed" } else { "" })) d=(format!("M{}",
                 places.join("L"))) {}
         }
@@ -276,6 +279,7 @@ mod tests {
                     marker: Marker::Circle,
                     dashed: false,
                     published: false,
+                    scattered: false,
                     points: vec![point],
                 })
                 .collect(),

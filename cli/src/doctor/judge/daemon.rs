@@ -1,5 +1,5 @@
 //! What the running daemon says of an engine: its service may allow less than a person may, and it does without what it
-//! has died in.
+//! has died in. What each right that is lacking costs.
 
 use brisk_api::Resting;
 use brisk_api::resting::part as of;
@@ -9,8 +9,32 @@ use crate::doctor::facts::{Facts, Running};
 
 const CHECK: &str = "daemon";
 
+/// What each right that the service lacks costs an engine.
+fn rights(facts: &Facts, needs: &mut Needs<'_>) {
+    let engine = needs.part.title().0;
+    // A user who asks for himself lacks most, and is told so once, by the need for privilege.
+    let is_root = facts.status.as_ref().is_ok_and(|status| status.effective_uid == 0);
+    if facts.daemon.is_none() && !is_root {
+        return;
+    }
+    let who = if facts.daemon.is_some() { "the service" } else { "this process" };
+    for lack in facts.lacking_rights.iter().filter(|lack| lack.engines.iter().any(|one| one == engine)) {
+        needs.lacks(
+            State::Degraded,
+            "rights",
+            format!("{who} lacks {}", lack.right),
+            lack.costs.clone(),
+            match facts.daemon {
+                Some(_) => "grant it in the service (systemctl edit briskd; packaging/briskd.service has them all)",
+                None => "in a container, grant it; as a service, briskd tries its rights for itself",
+            },
+        );
+    }
+}
+
 /// What the daemon that runs does without, for the engine of a part.
 pub(super) fn daemon(facts: &Facts, mut needs: Needs<'_>) {
+    rights(facts, &mut needs);
     let Some(Running { pid, engines, resting, trouble }) = &facts.daemon else { return };
     let part = needs.part;
     let engine = part.title().0;

@@ -118,6 +118,7 @@ fn perfect() -> Facts {
         powercap: Ok(vec![zone(Some(1))]),
         supplies: Ok(vec![]),
         init: brisk_api::init::Init::Systemd,
+        lacking_rights: Vec::new(),
         daemon: None,
     }
 }
@@ -565,4 +566,26 @@ fn what_the_running_daemon_does_without_is_a_finding_of_its_engine() {
     assert_eq!(of(Part::Iram), []);
     let way_out = findings.iter().find(|finding| finding.seen == "page out rests").and_then(|one| one.remedy.clone());
     assert!(way_out.is_some_and(|remedy| remedy.contains("brisk config reload --retry")));
+}
+
+#[test]
+fn a_right_that_the_service_lacks_is_a_finding_of_each_engine_that_needs_it() {
+    let mut facts = perfect();
+    facts.lacking_rights = vec![brisk_api::LackingRight {
+        right: "CAP_SYS_ADMIN".to_owned(),
+        engines: vec!["prefetch".to_owned(), "mars".to_owned()],
+        costs: "files are not learned".to_owned(),
+    }];
+    let rights = |facts: &Facts| -> Vec<(Part, String)> {
+        let of = judge(facts).into_iter().filter(|finding| finding.check == "rights");
+        of.map(|finding| (finding.part, format!("{}: {}", finding.seen, finding.reason.unwrap_or_default()))).collect()
+    };
+    let without_service = "this process lacks CAP_SYS_ADMIN: files are not learned".to_owned();
+    assert_eq!(rights(&facts), [(Part::Prefetch, without_service.clone()), (Part::Mars, without_service)]);
+    facts.daemon = Some(Running { pid: 7, engines: Vec::new(), resting: Vec::new(), trouble: Vec::new() });
+    assert!(rights(&facts)[0].1.starts_with("the service lacks CAP_SYS_ADMIN"));
+    // A user who asks for himself is told of privilege once.
+    facts.daemon = None;
+    facts.status = Ok(brisk_sense::ProcessStatus { effective_uid: 1000, effective_capabilities: 0 });
+    assert_eq!(rights(&facts), []);
 }

@@ -267,7 +267,9 @@ fn the_user_of_the_active_session_tells_and_no_other() {
 
 proptest::proptest! {
     #[test]
-    fn no_bytes_make_the_server_panic(chunks in proptest::collection::vec(proptest::collection::vec(proptest::prelude::any::<u8>(), 0..60), 1..6)) {
+    fn no_bytes_make_the_server_panic(
+        chunks in proptest::collection::vec(proptest::collection::vec(proptest::prelude::any::<u8>(), 0..60), 1..6),
+    ) {
         let (_dir, path) = place();
         let mut server = Server::open(&path, None).expect("a socket");
         let mut client = connect(&path);

@@ -122,7 +122,8 @@ fn keeps_everything(world: &crate::iram::tests::World, is_kept: impl Fn(&App) ->
 proptest! {
     #[test]
     fn from_the_app_in_front_and_above_nothing_is_taken(world in any_world()) {
-        let is_android = |app: &App| app.id.starts_with("uid_") && app.activity.oom_score_adj.is_some_and(|adj| adj < 100);
+        let is_above = |app: &App| app.activity.oom_score_adj.is_some_and(|adj| adj < 100);
+        let is_android = |app: &App| app.id.starts_with("uid_") && is_above(app);
         keeps_everything(&world, |app| app.activity.focused == Some(true) || app.launching || is_android(app))?;
     }
 
@@ -138,7 +139,8 @@ proptest! {
 
     #[test]
     fn what_the_configuration_protects_keeps_everything(world in any_world()) {
-        keeps_everything(&world, |app| app.tolerance == Tolerance::System && ["chosen", "protected"].contains(&app.reason.rule.as_ref()))?;
+        let is_by_configuration = |app: &App| ["chosen", "protected"].contains(&app.reason.rule.as_ref());
+        keeps_everything(&world, |app| app.tolerance == Tolerance::System && is_by_configuration(app))?;
     }
 
     #[test]
@@ -153,7 +155,8 @@ proptest! {
         let rank = |id: &str| id.parse::<usize>().ok();
         let outlook = |id: &str| Outlook { chance: 0.1, rank: rank(id), relaunch_s: None };
         let all = all(&config, now.at_ns, &world.apps, &now.apps, &now.memory, outlook);
-        for one in all.iter().filter(|one| one.app.activity.role == Role::App && one.rank.is_some_and(|rank| rank < next)) {
+        let is_next = |one: &&Candidate| one.rank.is_some_and(|rank| rank < next);
+        for one in all.iter().filter(|one| one.app.activity.role == Role::App).filter(is_next) {
             let fits = all.iter().filter_map(|one| one.memory_bytes).sum::<u64>() <= now.memory.total_bytes;
             prop_assert!(!fits || Step::ALL.into_iter().all(|step| !one.allows(&config, step)), "{:?}", one);
         }

@@ -311,7 +311,11 @@ proptest! {
     }
 
     #[test]
-    fn chances_lie_between_0_and_1_and_sum_up_to_at_most_1(mode in any_mode(), day in any_day(), horizon_s in 0.0..1e6) {
+    fn chances_lie_between_0_and_1_and_sum_up_to_at_most_1(
+        mode in any_mode(),
+        day in any_day(),
+        horizon_s in 0.0..1e6,
+    ) {
         let (predictor, now) = lived(mode, &day);
         let all = predictor.chances(now);
         prop_assert!(all.iter().all(|chance| (0.0..=1.0).contains(&chance.probability)));
@@ -356,10 +360,12 @@ proptest! {
         let text: String = letters.iter().map(|letter| char::from(b'a' + letter)).collect();
         let predictor = after(Mode::Paper, &text);
         let last = letters.len() - 1;
-        let length = |end: usize| (0..=end).take_while(|&n| letters[end - n] == letters[last - n]).take(ppm::ORDER_MAX).count();
+        let is_same = |end: usize, back: usize| letters[end - back] == letters[last - back];
+        let length = |end: usize| (0..=end).take_while(|&back| is_same(end, back)).take(ppm::ORDER_MAX).count();
         let longest = (0..last).map(length).max().unwrap_or(0);
         if longest > 0 {
-            let followers: Vec<u8> = (0..last).filter(|&end| length(end) == longest).map(|end| letters[end + 1]).collect();
+            let ends = (0..last).filter(|&end| length(end) == longest);
+            let followers: Vec<u8> = ends.map(|end| letters[end + 1]).collect();
             let count = |letter: u8| followers.iter().filter(|one| **one == letter).count();
             let best = (0..3).map(count).max().expect("three letters");
             // An app with a chance above one half cannot be overtaken by one of a shorter context.

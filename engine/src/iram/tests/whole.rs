@@ -476,7 +476,11 @@ proptest! {
     }
 
     #[test]
-    fn no_more_apps_end_in_a_minute_than_configured(world in any_world(), config in any_config(), calls in any_calls()) {
+    fn no_more_apps_end_in_a_minute_than_configured(
+        world in any_world(),
+        config in any_config(),
+        calls in any_calls(),
+    ) {
         let mut ends: Vec<u64> = Vec::new();
         run(&world, &config, &calls, |now, decision| {
             let count = once(decision).filter(|once| matches!(once, Once::EndApp { .. })).count();

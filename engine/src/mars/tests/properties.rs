@@ -20,17 +20,28 @@ fn any_runs() -> impl Strategy<Value = Vec<(u64, u64)>> {
     })
 }
 
+/// Each page of ranges of first page and number, in their order.
+fn singles(ranges: &[(u64, u64)]) -> impl Iterator<Item = u64> {
+    ranges.iter().flat_map(|(first, count)| *first..first + count)
+}
+
 proptest! {
     #[test]
-    fn the_parts_of_an_app_are_disjoint_and_complete(private in any_runs(), touched in any_runs(), untouched in any_runs(), most in 0_u64..4_000_000) {
+    fn the_parts_of_an_app_are_disjoint_and_complete(
+        private in any_runs(),
+        touched in any_runs(),
+        untouched in any_runs(),
+        most in 0_u64..4_000_000,
+    ) {
         let (mut live, mut known) = (Vec::new(), learned::AppMemory::default());
         live::note(&mut live, &returned(&process(1, 1), &heap(0x1000_0000, PAGES), &touched, &untouched), &mut known);
         let pages = app_pages(&process(1, 1), &heap(0x1000_0000, PAGES), &private, &[]);
         let parts = Parts::of(&pages, &live, known.repeat, 25.0);
-        let mut all: Vec<(u64, u64)> = [Part::Cold, Part::Unknown, Part::Hot].iter().flat_map(|part| pages_of(parts.ranges(*part))).collect();
+        let of_part = |part| pages_of(parts.ranges(part));
+        let mut all: Vec<_> = [Part::Cold, Part::Unknown, Part::Hot].into_iter().flat_map(of_part).collect();
         all.sort_unstable();
         prop_assert!(all.windows(2).all(|two| two[0].0 + two[0].1 <= two[1].0));
-        let single = |ranges: &[(u64, u64)]| ranges.iter().flat_map(|(first, count)| *first..first + count).collect::<BTreeSet<u64>>();
+        let single = |ranges: &[(u64, u64)]| singles(ranges).collect::<BTreeSet<u64>>();
         prop_assert_eq!(single(&all), single(&private));
         let hot: BTreeSet<u64> = single(&pages_of(parts.ranges(Part::Hot)));
         prop_assert_eq!(hot, single(&touched).intersection(&single(&private)).copied().collect::<BTreeSet<_>>());
@@ -43,7 +54,12 @@ proptest! {
     }
 
     #[test]
-    fn every_hot_page_in_swap_is_read_once_in_the_order_of_slots(touched in any_runs(), untouched in any_runs(), runs in any_runs(), turn in 0_u64..2_000) {
+    fn every_hot_page_in_swap_is_read_once_in_the_order_of_slots(
+        touched in any_runs(),
+        untouched in any_runs(),
+        runs in any_runs(),
+        turn in 0_u64..2_000,
+    ) {
         let (mut live, mut known) = (Vec::new(), learned::AppMemory::default());
         live::note(&mut live, &returned(&process(1, 1), &heap(0x1000_0000, PAGES), &touched, &untouched), &mut known);
         // Slots in another order than addresses, without overlap.
@@ -51,7 +67,7 @@ proptest! {
         let swapped: Vec<(u64, u64, u64)> = runs.iter().map(|&(first, pages)| (first, pages, slot(first))).collect();
         let pages = app_pages(&process(1, 1), &heap(0x1000_0000, PAGES), &[], &swapped);
         let plan = back::plan(&Config::default(), &pages, &live, &known, false);
-        let single = |ranges: &[(u64, u64)]| ranges.iter().flat_map(|(first, count)| *first..first + count).collect::<Vec<u64>>();
+        let single = |ranges: &[(u64, u64)]| singles(ranges).collect::<Vec<u64>>();
         let read = single(&pages_of(&plan.swapped));
         let unique: BTreeSet<u64> = read.iter().copied().collect();
         prop_assert_eq!(unique.len(), read.len());
@@ -69,7 +85,12 @@ proptest! {
     }
 
     #[test]
-    fn nothing_is_taken_from_a_protected_app(which in 0..6_usize, available_mib in 0_u64..40, stall_percent in 0_u64..100, mode in prop::sample::select(&[Mode::Adaptive, Mode::Paper][..])) {
+    fn nothing_is_taken_from_a_protected_app(
+        which in 0..6_usize,
+        available_mib in 0_u64..40,
+        stall_percent in 0_u64..100,
+        mode in prop::sample::select(&[Mode::Adaptive, Mode::Paper][..]),
+    ) {
         let mut machine = used(Config { mode, ..Config::default() });
         machine.stall_percent = stall_percent;
         machine.state.learned.known_mut("a").expect("known").lost = Some(1.0);
@@ -90,7 +111,9 @@ proptest! {
     }
 
     #[test]
-    fn the_same_inputs_give_the_same_decision(steps in prop::collection::vec((0_u64..200, 0..9_usize, 1_u64..90_000), 1..40)) {
+    fn the_same_inputs_give_the_same_decision(
+        steps in prop::collection::vec((0_u64..200, 0..9_usize, 1_u64..90_000), 1..40),
+    ) {
         // The machine asserts it in each step; here no order of events panics, and the state survives its record.
         let mut machine = used(Config::default());
         let mut last = Vec::new();
@@ -103,7 +126,10 @@ proptest! {
                 3 => EventKind::LaunchEnded { group },
                 4 => EventKind::UserIdle { idle: true },
                 5 => EventKind::Screen { on: false },
-                6 => EventKind::Returned { group, touched: returned(&process(2, 1), &heap(0x2000_0000, 50), &[(1, 3)], &[(9, 30)]) },
+                6 => {
+                    let heap = heap(0x2000_0000, 50);
+                    EventKind::Returned { group, touched: returned(&process(2, 1), &heap, &[(1, 3)], &[(9, 30)]) }
+                }
                 7 => scanned(&[(0, 9_000)], &[(9_000, 3_000, 77)]),
                 _ => EventKind::Configured,
             };

@@ -187,7 +187,13 @@ proptest! {
     fn without_writes_nothing_is_requested(steps in prop::collection::vec(any_step(), 1..40)) {
         let (mut machine, mut state) = (machine(&ALL), State::default());
         for step in steps {
-            let quiet = Step { writes: step.writes.min(3), elapsed_ms: step.elapsed_ms.min(900), in_flight_writes: 0, dirty_mib: step.dirty_mib / 2, ..step };
+            let quiet = Step {
+                writes: step.writes.min(3),
+                elapsed_ms: step.elapsed_ms.min(900),
+                in_flight_writes: 0,
+                dirty_mib: step.dirty_mib / 2,
+                ..step
+            };
             let decision = machine.step(&Config::default(), &state, quiet, &[]);
             prop_assert_eq!(texts(&decision), []);
             state = decision.state;
@@ -206,7 +212,8 @@ proptest! {
             let decision = machine.step(&config, &state, blind, &[]);
             let elapsed_ms = (machine.now.at_ns - begun_ns) / MS;
             // A second for the first read to come, the dwell time, and a sample; it may begin with the second.
-            prop_assert!(elapsed_ms <= 3_000 || texts(&decision).is_empty(), "{} ms: {:?}", elapsed_ms, rules(&decision));
+            let is_quiet = elapsed_ms <= 3_000 || texts(&decision).is_empty();
+            prop_assert!(is_quiet, "{} ms: {:?}", elapsed_ms, rules(&decision));
             state = decision.state;
         }
     }

@@ -90,7 +90,8 @@ proptest! {
             let slices = if thread.priority.0 == Class::Idle { 10 } else { 1 };
             // Under commits half a slice more, and all that is due and in the device.
             let bound = slices * tunables.slice_ns + tunables.slice_ns / 2 + 2 * full_ns;
-            prop_assert!(seen.longest_wait_ns <= bound, "{} of {} us: {thread:?}", seen.longest_wait_ns / US, bound / US);
+            let waited_ns = seen.longest_wait_ns;
+            prop_assert!(waited_ns <= bound, "{} of {} us: {thread:?}", waited_ns / US, bound / US);
         }
     }
 
@@ -103,7 +104,8 @@ proptest! {
         begins_ns in [0..500 * MS, 0..50 * MS],
         writers in 1..5_usize,
     ) {
-        let device = Device { read_ns, write_ns, write_cache: true, places: (full_ns / write_ns).clamp(1, 64), ..SERIAL };
+        let places = (full_ns / write_ns).clamp(1, 64);
+        let device = Device { read_ns, write_ns, write_cache: true, places, ..SERIAL };
         let (part, due) = mixed_load_over_a_cache(device, pauses_ns, begins_ns, writers);
         prop_assert!(part >= 0.5 * (1.0 - due), "reads have {part:.2} of the time, and {due:.2} is due");
     }

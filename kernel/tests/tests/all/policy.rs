@@ -127,8 +127,8 @@ proptest! {
 
     #[test]
     fn what_a_write_occupies_is_a_part_of_the_device(
-        work in any::<u64>(), elapsed in any::<u64>(), old in 0..=WHOLE, passed in any::<bool>(), writes in any::<u32>(),
-        behind in 1..3_u32,
+        work in any::<u64>(), elapsed in any::<u64>(),
+        old in 0..=WHOLE, passed in any::<bool>(), writes in any::<u32>(), behind in 1..3_u32,
     ) {
         prop_assert!((LEAST..=WHOLE).contains(&occupied(work, elapsed)));
         let learned = learn_passed(old, passed, behind);
@@ -173,7 +173,11 @@ proptest! {
     }
 
     #[test]
-    fn what_a_size_without_an_entry_occupies_follows_the_nearest(size in 0..8_u32, at in 0..8_u32, part in LEAST..=WHOLE) {
+    fn what_a_size_without_an_entry_occupies_follows_the_nearest(
+        size in 0..8_u32,
+        at in 0..8_u32,
+        part in LEAST..=WHOLE,
+    ) {
         let mut table = [0; SIZES];
         prop_assert_eq!(occupied_by(&table, size), 0);
         table[at as usize] = part;
@@ -189,7 +193,11 @@ proptest! {
     }
 
     #[test]
-    fn the_share_grows_with_age_up_to_half(share in 1..=100_u32, age in 0..400_000_000_u64, more in 0..100_000_000_u64) {
+    fn the_share_grows_with_age_up_to_half(
+        share in 1..=100_u32,
+        age in 0..400_000_000_u64,
+        more in 0..100_000_000_u64,
+    ) {
         let slice = 100_000_000;
         let (young, old) = (share_percent(share, age, slice), share_percent(share, age + more, slice));
         prop_assert!(share <= young && young <= old && old <= share.max(50));
@@ -271,7 +279,10 @@ proptest! {
     }
 
     #[test]
-    fn the_cost_hidden_by_a_cache_is_the_time_since_the_previous_write_without_pauses(since in any::<u64>(), service in any::<u32>()) {
+    fn the_cost_hidden_by_a_cache_is_the_time_since_the_previous_write_without_pauses(
+        since in any::<u64>(),
+        service in any::<u32>(),
+    ) {
         prop_assert_eq!(cost_hidden_ns(since, service), since.min(1_000_000).max(u64::from(service)));
     }
 
@@ -328,7 +339,10 @@ proptest! {
     }
 
     #[test]
-    fn a_read_is_quick_by_itself_or_relative_to_the_slowest(silence in 0..100_000_000_u64, longest in 0..100_000_000_u64) {
+    fn a_read_is_quick_by_itself_or_relative_to_the_slowest(
+        silence in 0..100_000_000_u64,
+        longest in 0..100_000_000_u64,
+    ) {
         prop_assert_eq!(quick(silence, longest), silence < 1_000_000 || 2 * silence < longest - longest % 2);
         prop_assert!(quick(silence, longest.max(2 * silence + 2)) && (silence < 1_000_000 || !quick(silence, silence)));
     }

@@ -1,7 +1,7 @@
 /*
- * The storage work of an app, as a plan says: files of a cache, and rows of two SQLite databases (an index of the cache, and data that
- * the user would miss). It runs on the host and in the kernel lab's guest alike, also under a preloaded library, so it is a program of
- * its own that loads SQLite dynamically.
+ * The storage work of an app, as a plan says: files of a cache, and rows of two SQLite databases (an index of the
+ * cache, and data that the user would miss). It runs on the host and in the kernel lab's guest alike, also under a
+ * preloaded library, so it is a program of its own that loads SQLite dynamically.
  *
  * usage: app PLAN FILES INDEX.db KEPT.db [journal=MODE] [synchronous=LEVEL] [batch=N]
  *
@@ -217,7 +217,8 @@ static void open_database(struct database *database, const char *path, const cha
 	snprintf(text, sizeof(text), "pragma synchronous=%s", synchronous);
 	sql(database, text);
 	/* Like the tables of Android's WebView: a number, a unique text, the rest. */
-	sql(database, "create table if not exists row (_id integer primary key, url text unique on conflict replace, rest blob)");
+	sql(database, "create table if not exists row (_id integer primary key, "
+		      "url text unique on conflict replace, rest blob)");
 	database->put = prepared(database, "insert or replace into row values (?1, ?2, ?3)");
 	database->drop = prepared(database, "delete from row where _id between ?1 and ?2");
 	database->get = prepared(database, "select rest from row where url = ?1");
@@ -231,7 +232,8 @@ static int url_of(char *to, size_t size, uint64_t number)
 	uint64_t mixed = (number + 1) * 0x9e3779b97f4a7c15;
 
 	mixed ^= mixed >> 29;
-	return snprintf(to, size, "http://www.%06" PRIx64 ".example/images/%016" PRIx64 ".jpg", (mixed >> 8) & 0xffffff, mixed);
+	return snprintf(to, size, "http://www.%06" PRIx64 ".example/images/%016" PRIx64 ".jpg",
+			(mixed >> 8) & 0xffffff, mixed);
 }
 
 static void end_transaction(struct database *database)
@@ -394,8 +396,10 @@ int main(int argc, char **argv)
 	if (!begun_ns)
 		fail(2, "the plan has no step 'start'");
 	printf("@ {\"app\":{\"run_ns\":%" PRIu64 ",\"think_ns\":%" PRIu64 ",\"file_ns\":%" PRIu64 ",\"database_ns\":%" PRIu64
-	       ",\"files\":%" PRIu64 ",\"file_bytes\":%" PRIu64 ",\"rows\":%" PRIu64 ",\"transactions\":%" PRIu64 ",\"reads\":%" PRIu64 "}}\n",
-	       run_ns, sums.think_ns, sums.file_ns, sums.database_ns, sums.files, sums.file_bytes, sums.rows, sums.transactions,
+	       ",\"files\":%" PRIu64 ",\"file_bytes\":%" PRIu64 ",\"rows\":%" PRIu64
+	       ",\"transactions\":%" PRIu64 ",\"reads\":%" PRIu64 "}}\n",
+	       run_ns, sums.think_ns, sums.file_ns, sums.database_ns, sums.files, sums.file_bytes, sums.rows,
+	       sums.transactions,
 	       sums.reads);
 	/* What is left in memory is no part of the run: as with an app that is killed, and no checkpoint of a log. */
 	fflush(stdout);

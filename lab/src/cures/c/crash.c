@@ -1,8 +1,10 @@
 /*
- * What a power cut leaves of an app's data: writes files and rows of two databases until the power of the flash devices fails, and checks
- * afterwards what is there. It runs on the host and in the kernel lab's guest alike, also under a preloaded library.
+ * What a power cut leaves of an app's data: writes files and rows of two databases until the power of the flash devices
+ * fails, and checks afterwards what is there. It runs on the host and in the kernel lab's guest alike, also under a
+ * preloaded library.
  *
- * usage: crash run FILES INDEX.db KEPT.db STATE seed=N moment=US [pause=US] [journal=MODE] [synchronous=LEVEL] [batch=N] [cut=CONTROL]...
+ * usage: crash run FILES INDEX.db KEPT.db STATE seed=N moment=US [pause=US] [journal=MODE] [synchronous=LEVEL]
+ *                  [batch=N] [cut=CONTROL]...
  *        crash check FILES INDEX.db KEPT.db STATE [batch=N]
  *        crash read FILES STATE
  *
@@ -12,13 +14,15 @@
  *   pause    between two transactions of a writer [default: 0]
  *   cut      control file of a device that loses its power; the moment is that before the first
  *
- * run: three processes write, each one transaction after the other. A transaction of a database is batch rows, each in slot N % SLOTS with the
- * number of the last row in another table; one of the files is a new file, synced, renamed over that of its slot, and its directory synced.
- * When it has returned its number and time are acknowledged. Then the devices lose their power, and the writers end.
+ * run: three processes write, each one transaction after the other. A transaction of a database is batch rows, each in
+ * slot N % SLOTS with the number of the last row in another table; one of the files is a new file, synced, renamed over
+ * that of its slot, and its directory synced. When it has returned its number and time are acknowledged. Then the
+ * devices lose their power, and the writers end.
  *
- * check: prints a line of JSON with three parts. A database is whole when it opens, passes integrity_check and holds a prefix of its
- * transactions with the right content. A database that is not is removed. read: of what was acknowledged before the cut each page of a file
- * is counted as right, as an error, or as wrong; for devices of which one is missing.
+ * check: prints a line of JSON with three parts. A database is whole when it opens, passes integrity_check and holds a
+ * prefix of its transactions with the right content. A database that is not is removed. read: of what was acknowledged
+ * before the cut each page of a file is counted as right, as an error, or as wrong; for devices of which one is
+ * missing.
  *
  * Exit code: 0, 1 when a step fails, 2 for wrong usage.
  */
@@ -292,7 +296,8 @@ static const char *wrong_row(sqlite3_stmt *rows, uint64_t last, unsigned int *fo
 		return words;
 	}
 	content_of(content, row_bytes(id), id, 0);
-	if ((size_t)sqlite3_column_bytes(rows, 2) != row_bytes(id) || memcmp(sqlite3_column_blob(rows, 2), content, row_bytes(id))) {
+	if ((size_t)sqlite3_column_bytes(rows, 2) != row_bytes(id) ||
+	    memcmp(sqlite3_column_blob(rows, 2), content, row_bytes(id))) {
 		snprintf(words, sizeof(words), "row %" PRIu64 " has another content", id);
 		return words;
 	}
@@ -626,7 +631,8 @@ static void check_files(uint64_t cut_us)
 		if (fd >= 0)
 			close(fd);
 		if (there < 0 || pages.errors || pages.wrong || (there > 0 && (uint64_t)there % FILE_SLOTS != slot)) {
-			snprintf(words, sizeof(words), "slot %u: file %" PRId64 ", %" PRIu64 " pages wrong, %" PRIu64 " not readable", slot, there,
+			snprintf(words, sizeof(words),
+				 "slot %u: file %" PRId64 ", %" PRIu64 " pages wrong, %" PRIu64 " not readable", slot, there,
 				 pages.wrong, pages.errors);
 			damage = words;
 		} else if ((uint64_t)there < acknowledged) {
@@ -679,7 +685,8 @@ static int read_with_a_missing_device(void)
 		if (fd >= 0)
 			close(fd);
 	}
-	printf("@ {\"pulled\":{\"right\":%" PRIu64 ",\"errors\":%" PRIu64 ",\"wrong\":%" PRIu64 "}}\n", pages.right, pages.errors, pages.wrong);
+	printf("@ {\"pulled\":{\"right\":%" PRIu64 ",\"errors\":%" PRIu64 ",\"wrong\":%" PRIu64 "}}\n",
+	       pages.right, pages.errors, pages.wrong);
 	return 0;
 }
 

@@ -1,8 +1,8 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck disable=SC2154,SC2086 # names of cures.sh and of the plan; lists of words
-# Power cuts under a solution, behind cures.sh. The plan defines two functions of its own: bed, which mounts all (and makes the file systems
-# where `fresh` is yes), and check_all, a call of whole for each file system.
+# Power cuts under a solution, behind cures.sh. The plan defines two functions of its own: bed, which mounts all (and
+# makes the file systems where `fresh` is yes), and check_all, a call of whole for each file system.
 
 state=/tmp/state
 
@@ -10,7 +10,8 @@ state=/tmp/state
 try() {
     [ -z "$case_failed$finding" ] || return 0
     "$@" >/tmp/said 2>&1 && return
-    if [ "$fresh" = no ]; then finding="$* failed: $(tail -n 1 /tmp/said)"; else case_fails "$* failed: $(tail -n 1 /tmp/said)"; fi
+    if [ "$fresh" = no ]; then finding="$* failed: $(tail -n 1 /tmp/said)"; else case_fails \
+        "$* failed: $(tail -n 1 /tmp/said)"; fi
 }
 
 # A writer's last request may still be about to fail.
@@ -26,7 +27,8 @@ unmount_all() {
 }
 unmap_all() { [ ! -e /dev/mapper/control ] || dmsetup remove_all >/tmp/said 2>&1 || case_fails 'mapped devices stay'; }
 
-# whole KIND DEVICE: it passes its own check, with its journal replayed by the mount before. nilfs2 has no program for that.
+# whole KIND DEVICE: it passes its own check, with its journal replayed by the mount before. nilfs2 has no program for
+# that.
 whole() {
     [ -z "$case_failed$finding" ] || return 0
     case $1 in
@@ -76,7 +78,8 @@ cut_once() {
     dmesg -c >/dev/null
     bed
     if [ -z "$finding" ]; then
-        crash check $files $index/index.db $kept/kept.db $state $settings 2>/tmp/ran || case_fails "check: $(tail -n 1 /tmp/ran)"
+        crash check $files $index/index.db $kept/kept.db $state $settings 2>/tmp/ran ||
+            case_fails "check: $(tail -n 1 /tmp/ran)"
     else
         emit "{\"unmountable\":\"$(quoted "$finding")\"}"
     fi

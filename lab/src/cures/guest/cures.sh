@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0-only
-# What cases of the suite of cures are made of, behind kernel/guest/functions.sh: devices, file systems and memory for the data of an app, and
-# its run with the requests that reach the devices.
+# What cases of the suite of cures are made of, behind kernel/guest/functions.sh: devices, file systems and memory for
+# the data of an app, and its run with the requests that reach the devices.
 
 tracing=/sys/kernel/debug/tracing
 files=/mnt/home/.cache/app/files
@@ -67,8 +67,9 @@ tracing_begins() {
     echo 1 >$tracing/tracing_on
 }
 
-# Bytes that reached the devices. A page is written in sequence where it follows the one that was written before it: of a request that
-# continues none the first page is random. Requests of the paper's kernel were no larger than a page where a journal wrote them.
+# Bytes that reached the devices. A page is written in sequence where it follows the one that was written before it: of
+# a request that continues none the first page is random. Requests of the paper's kernel were no larger than a page
+# where a journal wrote them.
 tracing_ends() {
     echo 0 >$tracing/tracing_on
     echo 0 >$tracing/events/block/block_rq_issue/enable
@@ -86,7 +87,10 @@ tracing_ends() {
             next
         }
         index($(at + 2), "R") { read += 512 * $(at + 7) }
-        END { printf "{\"traffic\":{\"sequential_bytes\":%d,\"random_bytes\":%d,\"writes\":%d,\"read_bytes\":%d}}", sequential, random, writes, read }
+        END {
+            printf "{\"traffic\":{\"sequential_bytes\":%d,\"random_bytes\":%d,", sequential, random
+            printf "\"writes\":%d,\"read_bytes\":%d}}", writes, read
+        }
     ' $tracing/trace)"
 }
 

@@ -16,7 +16,7 @@ pub fn markdown() -> Result<String, Box<dyn std::error::Error>> {
         let s = summarize(&figures, half);
         writeln!(
             text,
-            "{name}, {} figures: {}; beyond rounding {}.\n",
+            "{name}, {} figures: {};\nbeyond rounding {}.\n",
             s.count,
             words(s.printed),
             words(s.beyond_rounding)
@@ -93,9 +93,8 @@ programs, run length, stray writes, log blocks) was decided with all published f
 tests the numbers, not the choice of mechanisms. Five rows of the validation half say little: three cards' random writes
 are printed with one digit, and sequential reads on the Nexus 4 are one load whatever the record size.
 
-*Beyond* are published figures of the Galaxy S5 that nothing was promised for: the model has no mechanism by which \
-several
-writers gain on one unit, and no CFQ.
+*Beyond* are published figures of the Galaxy S5 that nothing was promised for: the model has no mechanism by which
+several writers gain on one unit, and no CFQ.
 
 ";
 

@@ -3,8 +3,8 @@
  *
  * Preloaded into a program (LD_PRELOAD), it replaces the C library's fsync and related functions, and removes the
  * synchronous flags of open. Calls with a bad descriptor still fail as before. Requests that bypass the C library
- * (io_uring, static programs) are not affected. It needs no symbol newer than glibc 2.2.5 besides the C library's start,
- * so that a library built here works in the phone.
+ * (io_uring, static programs) are not affected. It needs no symbol newer than glibc 2.2.5 besides the C library's
+ * start, so that a library built here works in the phone.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

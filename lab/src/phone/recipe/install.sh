@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs packages and the phone's user. Runs as root inside of a root that debootstrap made; apt's sources and settings,
-# which are this machine's, are mounted over /etc/apt and never become part of it.
+# Installs packages and the phone's user. Runs as root inside of a root that debootstrap made; apt's sources and
+# settings, which are this machine's, are mounted over /etc/apt and never become part of it.
 #
 # usage: install.sh UID PACKAGE...
 set -eu

@@ -7,7 +7,8 @@ set -eu
 dpkg-query --show --showformat '${Package} ${Version}\n' >/packages
 
 rm -rf /usr/share/doc /usr/share/man /usr/share/info /usr/share/lintian /usr/share/locale
-rm -rf /var/lib/apt/lists /var/cache/apt /var/cache/debconf/*-old /var/lib/*/status-old /var/lib/*/available-old /var/lib/*/diversions-old /var/lib/*/statoverride-old /var/log
+rm -rf /var/lib/apt/lists /var/cache/apt /var/cache/debconf/*-old /var/lib/*/status-old /var/lib/*/available-old \
+    /var/lib/*/diversions-old /var/lib/*/statoverride-old /var/log
 rm -f /usr/sbin/policy-rc.d /etc/dpkg/dpkg.cfg.d/brisk
 mkdir -p /var/lib/apt/lists/partial /var/cache/apt/archives/partial /var/log /usr/share/locale
 

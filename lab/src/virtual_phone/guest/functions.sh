@@ -1,6 +1,6 @@
 # shellcheck shell=sh
-# What plans of phones are made of: a plan is this file and calls of these, written by brisk-lab (plan.rs). It runs as root in
-# the phone; its output is the serial port.
+# What plans of phones are made of: a plan is this file and calls of these, written by brisk-lab (plan.rs). It runs as
+# root in the phone; its output is the serial port.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 HOME=/root
 
 emit() { printf '@ %s\n' "$1"; }
@@ -71,7 +71,8 @@ inside() {
 }
 
 complaints() {
-    dmesg | grep -cE 'BUG|WARNING|Oops|INFO: task|blocked for more|rcu.*stall|soft lockup|general protection|invoked oom-killer'
+    dmesg | grep -cE 'BUG|WARNING|Oops|INFO: task|blocked for more|rcu.*stall|soft lockup|general protection'\
+'|invoked oom-killer'
 }
 unit() { systemctl show briskd --property "$1" --value; }
 # finish: facts about the machine, and its end.
@@ -79,7 +80,8 @@ finish() {
     sed 's/^\([^ ]*\) \(.*\)/@ {"flash_\1":\2}/' /sys/kernel/debug/brisk_flash/flash0/counters
     emit "{\"kernel_complaints\":$(complaints)}"
     emit "{\"uptime_s\":$(cut -d ' ' -f 1 /proc/uptime)}"
-    awk '/^(MemTotal|MemAvailable):/ { printf "@ {\"%s_kib\":%s}\n", tolower(substr($1, 1, length($1) - 1)), $2 }' /proc/meminfo
+    awk '/^(MemTotal|MemAvailable):/ { printf "@ {\"%s_kib\":%s}\n", tolower(substr($1, 1, length($1) - 1)), $2 }' \
+        /proc/meminfo
     awk '$1 ~ /^(pswpin|pswpout|pgmajfault|oom_kill)$/ { printf "@ {\"%s\":%s}\n", $1, $2 }' /proc/vmstat
     if systemctl is-active --quiet apt-writers.service; then
         awk '$1 == "write_bytes:" { printf "@ {\"writers_bytes\":%s}\n", $2 }' \

@@ -243,7 +243,8 @@ mod tests {
                     prop_assert_eq!((&found.name, &found.owner), (&record.name, &record.owner));
                     prop_assert_eq!(found.len() + lost, record.len());
                     prop_assert!(cut || lost <= lost_max);
-                    prop_assert!(is_of(&found.entries, &record.entries) && is_of(&found.priorities, &record.priorities));
+                    prop_assert!(is_of(&found.entries, &record.entries));
+                    prop_assert!(is_of(&found.priorities, &record.priorities));
                     prop_assert!(is_of(&found.files, &record.files));
                 }
                 // Then even the first of the heads is cut.
@@ -264,8 +265,8 @@ mod tests {
     fn a_line_of_an_older_brisk_is_a_file_of_a_control_group() {
         let owner = Owner { pid: 7, start_ticks: 9, boot_id: "b".to_owned() };
         let head = line("journal", &Head { version: 3, name: "x".to_owned(), owner, lines: 1 }).expect("in memory");
-        let body = "\"cgroup\":{\"knob\":\"io.weight/a.scope\",\"file\":\"/sys/fs/cgroup/a.scope/io.weight\",\"inode\":42,\
-                    \"original\":\"100\",\"ours\":null}";
+        let body = "\"cgroup\":{\"knob\":\"io.weight/a.scope\",\"file\":\"/sys/fs/cgroup/a.scope/io.weight\",\
+                    \"inode\":42,\"original\":\"100\",\"ours\":null}";
         let old = format!("{{\"crc32\":\"{:08x}\",{body}}}", crc32fast::hash(body.as_bytes()));
         let loaded =
             decode(format!("{{\"schema_version\":3,\"lines\":[\n{head},\n{old}\n]}}\n").as_bytes()).expect("whole");

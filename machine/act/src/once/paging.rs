@@ -208,7 +208,8 @@ mod tests {
             let ranges: Vec<AddressRange> = sizes
                 .iter()
                 .enumerate()
-                .map(|(number, (pages, _))| AddressRange { pid: 7, start: number as u64 * 65536, size_bytes: pages * 4096 })
+                .map(|(number, (pages, _))| (number as u64 * 65536, pages * 4096))
+                .map(|(start, size_bytes)| AddressRange { pid: 7, start, size_bytes })
                 .collect();
             let is_fit = |range: &AddressRange| sizes[(range.start / 65536) as usize].1;
             let (mut seen, mut calls) = (Vec::new(), 0);

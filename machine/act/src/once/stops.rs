@@ -101,6 +101,9 @@ impl Limit {
 fn in_use(app: Option<&App>) -> Option<String> {
     let Some(app) = app else { return Some("nothing is known of it".to_owned()) };
     let activity = &app.activity;
+    if let Some(name) = &activity.protected {
+        return Some(format!("the configuration protects it ([apps] protect names {name})"));
+    }
     let why = match () {
         () if app.tolerance == Tolerance::System && app.reason.rule == "service" => {
             "it is a service, which apps wait for"
@@ -142,6 +145,10 @@ mod tests {
         let cases = [
             (app(|facts| facts.chosen = Some(Tolerance::System)), "the configuration protects it"),
             (app(|facts| facts.listed = Some(Tolerance::System)), "the configuration protects it"),
+            (
+                app(|facts| facts.activity.protected = Some("signal".to_owned())),
+                "the configuration protects it ([apps] protect names signal)",
+            ),
             (app(|facts| facts.role = Role::Service), "it is a service, which apps wait for"),
             // A service that is no one's to wait for, and a container.
             (app(|facts| (facts.role, facts.nice_min) = (Role::Service, Some(19))), "it is no app"),

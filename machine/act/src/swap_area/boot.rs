@@ -189,8 +189,8 @@ fn text(places: &SwapPlaces, record: &Record) -> String {
     };
     format!(
         "{MARK}\n[Unit]\nDescription=brisk: swap areas of 'brisk swap setup'\nDocumentation=man:brisk-swap(1)\n\
-         After=local-fs.target\n{needs}\n[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart={program} swap start\n\n[Install]\n\
-         WantedBy=multi-user.target\n"
+         After=local-fs.target\n{needs}\n[Service]\nType=oneshot\nRemainAfterExit=yes\n\
+         ExecStart={program} swap start\n\n[Install]\nWantedBy=multi-user.target\n"
     )
 }
 

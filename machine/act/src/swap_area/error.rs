@@ -15,7 +15,10 @@ pub enum SwapAreaError {
     NothingSetUp { record: PathBuf },
     #[error("another 'brisk swap' is at work: try again when it has ended")]
     Busy,
-    #[error("no record of the set-up can be kept in {}, and without one nothing could be undone: make it writable", .dir.display())]
+    #[error(
+        "no record of the set-up can be kept in {}, and without one nothing could be undone: make it writable",
+        .dir.display()
+    )]
     NoRecord { dir: PathBuf, source: io::Error },
     #[error("{} exists already and is left as it is: name another file, or remove it", .path.display())]
     Exists { path: PathBuf },
@@ -49,8 +52,11 @@ pub enum SwapAreaError {
     #[error(
         "the kernel does not switch {} on ({})",
         .path.display(),
-        if .source.raw_os_error() == Some(libc::EPERM) { "that takes the right CAP_SYS_ADMIN, which a container may lack" }
-        else { "is its file system one that can hold swap?" }
+        if .source.raw_os_error() == Some(libc::EPERM) {
+            "that takes the right CAP_SYS_ADMIN, which a container may lack"
+        } else {
+            "is its file system one that can hold swap?"
+        }
     )]
     NotOn { path: PathBuf, source: io::Error },
     #[error("the kernel keeps {} on (what is in it has to fit into memory: end some programs)", .path.display())]
@@ -62,9 +68,9 @@ pub enum SwapAreaError {
     #[error("cannot {what} {}", .path.display())]
     File { what: &'static str, path: PathBuf, source: io::Error },
     #[error(
-        "the record of the set-up, {}, is damaged ({why}). Remove by hand what it made: areas that 'swapon --show' lists \
-         ('swapoff AREA', then their files), the unit brisk-swap.service below /etc/systemd/system with its link in \
-         multi-user.target.wants, or the line in /etc/fstab, and at last {}",
+        "the record of the set-up, {}, is damaged ({why}). Remove by hand what it made: areas that 'swapon --show' \
+         lists ('swapoff AREA', then their files), the unit brisk-swap.service below /etc/systemd/system with its link \
+         in multi-user.target.wants, or the line in /etc/fstab, and at last {}",
         .path.display(), .path.display()
     )]
     Damaged { path: PathBuf, why: String },

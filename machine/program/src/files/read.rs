@@ -19,8 +19,12 @@ pub enum Error {
     Io { path: PathBuf, source: io::Error },
     #[error("{} is {kind}: name a regular file{}", .path.display(), remedy(.kind))]
     NotRegular { path: PathBuf, kind: &'static str },
-    #[error("{} has {}, and at most {} are read of such a file: name another one", .path.display(), size(.size_bytes, .limit_bytes),
-        format_bytes(*.limit_bytes))]
+    #[error(
+        "{} has {}, and at most {} are read of such a file: name another one",
+        .path.display(),
+        size(.size_bytes, .limit_bytes),
+        format_bytes(*.limit_bytes)
+    )]
     TooLarge {
         path: PathBuf,
         /// Its size; `None` where it is unknown.
@@ -107,6 +111,27 @@ pub fn read_text(path: &Path, limit_bytes: u64) -> Result<String, Error> {
     String::from_utf8(bytes).map_err(|error| Error::not_text(path, error.as_bytes(), error.utf8_error().valid_up_to()))
 }
 
+/// The drop-in files of the configuration at `path`, in the order of the bytes of their names: of /etc/brisk/brisk.toml
+/// those in /etc/brisk/brisk.d that end in .toml; none where that folder is missing.
+///
+/// # Errors
+/// [`Error::Io`] when the folder cannot be read.
+pub fn drop_ins(path: &Path) -> Result<Vec<PathBuf>, Error> {
+    let folder = path.with_extension("d");
+    let failed = |source| Error::Io { path: folder.clone(), source };
+    let entries = match std::fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(Vec::new()),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut found =
+        entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>().map_err(failed)?;
+    let is_hidden = |path: &PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+    found.retain(|path| path.extension().is_some_and(|extension| extension == "toml") && !is_hidden(path));
+    found.sort();
+    Ok(found)
+}
+
 /// All bytes of `input`, such as standard input, when these are at most `limit_bytes`; `path` is its name in messages.
 ///
 /// # Errors
@@ -175,6 +200,22 @@ mod tests {
         let error = read_stream(io::repeat(b'x'), Path::new("-"), 1000).expect_err("endless");
         assert!(error.to_string().contains("more than 1000 B"), "{error}");
         assert_eq!(read_stream(&[7; 10][..], Path::new("-"), 10).expect("ten"), [7; 10]);
+    }
+
+    #[test]
+    fn drop_in_files_are_read_in_the_order_of_their_names() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("brisk.toml");
+        assert_eq!(drop_ins(&path).expect("no folder"), Vec::<PathBuf>::new());
+        let folder = dir.path().join("brisk.d");
+        std::fs::create_dir(&folder).expect("made");
+        for name in ["90-b.toml", "10-z.toml", "README", "50.toml~", ".hidden.toml", "B.toml"] {
+            std::fs::write(folder.join(name), "").expect("written");
+        }
+        let expected = ["10-z.toml", "90-b.toml", "B.toml"].map(|name| folder.join(name));
+        assert_eq!(drop_ins(&path).expect("read"), expected);
+        // /dev/null stands for no file, and has no folder.
+        assert_eq!(drop_ins(Path::new("/dev/null")).expect("none"), Vec::<PathBuf>::new());
     }
 
     #[test]

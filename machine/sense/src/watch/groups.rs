@@ -270,7 +270,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_group_of_an_app_lies_in_another(dirs in prop::collection::btree_set("/c(/(a|b|app-x\\.scope)){0,4}", 0..12)) {
+        fn no_group_of_an_app_lies_in_another(
+            dirs in prop::collection::btree_set("/c(/(a|b|app-x\\.scope)){0,4}", 0..12),
+        ) {
             let dirs: Vec<PathBuf> = dirs.iter().map(PathBuf::from).collect();
             let all = apps(Path::new("/c"), dirs.iter());
             for one in &all {

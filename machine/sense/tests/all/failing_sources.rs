@@ -31,7 +31,8 @@ const FILES: &[(&str, &str)] = &[
     ("proc/7/status", "RssAnon: 100 kB\nRssFile: 5 kB\nRssShmem: 0 kB\nVmSwap: 10 kB\n"),
     (
         "proc/7/stat",
-        "7 (a) S 1 7 7 0 -1 4194560 1 0 0 0 1 1 0 0 20 0 1 0 1 1 25 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+        "7 (a) S 1 7 7 0 -1 4194560 1 0 0 0 1 1 0 0 20 0 1 0 1 1 25 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 \
+         0 0\n",
     ),
 ];
 const PRESSURE: &str =

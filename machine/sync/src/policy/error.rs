@@ -33,9 +33,16 @@ pub enum PolicyError {
 pub enum RulesError {
     #[error("HOME is no absolute path: set it to the home directory of the user")]
     NoHome,
-    #[error("{}: a directory with this name cannot have rules (line breaks, *, bytes that are no UTF-8)", path.display())]
+    #[error(
+        "{}: a directory with this name cannot have rules (line breaks, *, bytes that are no UTF-8)",
+        path.display()
+    )]
     Directory { path: PathBuf },
-    #[error("XDG_CACHE_HOME is {}, which holds or is within {holds}: unset it, or set cache_directory = false in the policy", path.display())]
+    #[error(
+        "XDG_CACHE_HOME is {}, which holds or is within {holds}: unset it, or set cache_directory = false in the \
+         policy",
+        path.display()
+    )]
     CacheDirectory { path: PathBuf, holds: &'static str },
     #[error("rule {class} for {pattern} reaches {holds}: name a file or directory of the app")]
     TooWide { pattern: String, class: &'static str, holds: String },

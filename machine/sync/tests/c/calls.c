@@ -1,5 +1,6 @@
 /*
- * Performs calls on two directories, $1 = loosened and $2 = not, by the name of a scene, $3. Prints what a program sees of them.
+ * Performs calls on two directories, $1 = loosened and $2 = not, by the name of a scene, $3. Prints what a program sees
+ * of them.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,7 +1,7 @@
 /*
- * Writes transactions to a database until it fails or is ended, as the load of power cuts: $1 = database, $2 = journal mode,
- * $3 = file for what was acknowledged, on a device of its own. Each transaction adds a row and changes another table; when its commit has
- * returned, its number and the time (CLOCK_MONOTONIC, in us) are a line of that file.
+ * Writes transactions to a database until it fails or is ended, as the load of power cuts: $1 = database, $2 = journal
+ * mode, $3 = file for what was acknowledged, on a device of its own. Each transaction adds a row and changes another
+ * table; when its commit has returned, its number and the time (CLOCK_MONOTONIC, in us) are a line of that file.
  */
 #include <fcntl.h>
 #include <sqlite3.h>

@@ -21,9 +21,10 @@ pub(crate) fn read_all(sense: &Sense, parts: &Parts) -> Vec<(&'static str, Error
         };
     }
     read! {
-        disk_stats() cpu_stat() cpus_online() mounts() mount_of(Path::new("/data/x")) block_devices() mem_info() paging() swaps()
-        cgroups() kernel_release() process_status() limits() lru_gen() zrams() powercap_zones() power_supplies() power_rails()
-        process_ids() storage() net_devices() is_loopback("rmnet_data0") sysctl("vm.swappiness") front_processes()
+        disk_stats() cpu_stat() cpus_online() mounts() mount_of(Path::new("/data/x")) block_devices() mem_info()
+        paging() swaps() cgroups() kernel_release() process_status() limits() lru_gen() zrams() powercap_zones()
+        power_supplies() power_rails() process_ids() storage() net_devices() is_loopback("rmnet_data0")
+        sysctl("vm.swappiness") front_processes()
     }
     for resource in [Resource::Cpu, Resource::Io, Resource::Memory] {
         read!(pressure(resource));
@@ -39,7 +40,8 @@ pub(crate) fn read_all(sense: &Sense, parts: &Parts) -> Vec<(&'static str, Error
         read!(process_memory(*pid) smaps_rollup(*pid));
     }
     if let Some(group) = &parts.group {
-        read!(cgroup_cpu(group) cgroup_pressure(group, Resource::Io) cgroup_memory_bytes(group) cgroup_processes(group));
+        read!(cgroup_cpu(group) cgroup_pressure(group, Resource::Io));
+        read!(cgroup_memory_bytes(group) cgroup_processes(group));
     }
     let choice = SampleChoice { groups: parts.group.iter().cloned().collect(), ..SampleChoice::default() };
     let sample = Sampler::new(sense.clone(), choice).and_then(|mut sampler| sampler.snapshot());
