@@ -41,13 +41,12 @@ pub(super) struct Start<T> {
 /// The task that tells what brisk's trials have found.
 const TRIALS: &str = "trials";
 
+/// Results of phones, and the facts that they share.
+type Measured<T> = (Vec<Start<T>>, Map<String, Value>);
+
 impl<T: Send> Study<'_, T> {
-    /// Starts phones; gives their results, and the facts that they share.
-    pub(super) fn measure(
-        &self,
-        source: &Source,
-        session: &Session,
-    ) -> anyhow::Result<(Vec<Start<T>>, Map<String, Value>)> {
+    /// Starts phones.
+    pub(super) fn measure(&self, source: &Source, session: &Session) -> anyhow::Result<Measured<T>> {
         let (phone, compared) = (self.phone, self.compared);
         let flash = phone.flash(&source.path("kernel/scenarios/devices"))?;
         let Ready { kernel, made } = ready(source, session, &phone.image)?;
