@@ -122,7 +122,7 @@ use_scheduler() {
 setting() {
     [ -z "$case_failed" ] || return 0
     file=$queue/iosched/$1
-    [ "$1" != nr_requests ] || file=$queue/nr_requests
+    case $1 in nr_requests | max_sectors_kb | wbt_lat_usec) file=$queue/$1 ;; esac
     if [ ! -e "$file" ]; then
         case_fails "there is no setting $1"
     elif ! write "$file" "$2"; then
