@@ -316,6 +316,8 @@ mod tests {
             ("org.brisk.Daemon.GetStatus", json!({"a": 1}), "InvalidParameter"),
             ("org.brisk.Daemon.Explain", json!({"knob": 7}), "InvalidParameter"),
             ("org.brisk.Daemon.Monitor", json!({}), "ExpectedMore"),
+            ("org.brisk.Daemon.WatchLosses", json!({}), "ExpectedMore"),
+            ("org.brisk.Daemon.WatchLosses", json!({"a": 1}), "InvalidParameter"),
             ("org.brisk.Daemon.SetFront", json!({"group": "a", "pid": 1}), "InvalidParameter"),
             ("org.brisk.Daemon.SetFront", json!({"id": "a", "pid": 1}), "InvalidParameter"),
             ("org.brisk.Daemon.SetFront", json!({"id": "a", "group": "b"}), "InvalidParameter"),

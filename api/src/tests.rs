@@ -225,6 +225,7 @@ fn the_description_names_what_is_sent() {
             "GetStatus",
             "Explain",
             "Monitor",
+            "WatchLosses",
             "Reload",
             "Reset",
             "SetFront",

@@ -192,7 +192,7 @@ fn every_command_for_people_is_in_the_help() {
     hidden.sort_unstable();
     // Those that brisk and packages start themselves.
     let of_phones = ["lab phone fill", "lab phone inside", "lab phone write"];
-    let own = ["lab serve", "lab stream-process", "man", "profile", "report", "submit"];
+    let own = ["lab serve", "lab stream-process", "man", "phone inside", "profile", "report", "submit"];
     let own = ["compare"].into_iter().chain(of_phones).chain(own);
     let own: Vec<String> = own.map(|name| format!("brisk {name}")).collect();
     assert_eq!(hidden, if IS_LAB { &own[..] } else { &[] });

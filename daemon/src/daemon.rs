@@ -29,6 +29,7 @@ use brisk_core::device::Device;
 use brisk_core::event::{Event, EventKind};
 use brisk_core::knob::Knob;
 use brisk_core::outcome::Outcome;
+use brisk_core::pages::Touched;
 use brisk_core::snapshot::Snapshot;
 use brisk_core::state::{ActionState, ChangedExternally, SettingState};
 use brisk_record::Configuration;
@@ -401,12 +402,15 @@ impl Daemon {
     fn push_event(&mut self, kind: EventKind) {
         self.state.counts.events += 1;
         self.note_learning(&kind);
-        self.note_return(&kind);
+        let returned = self.note_return(&kind);
         self.publish("event", &render::event(&kind));
         self.account_for(&kind);
         self.note_kill(&kind);
         if self.moment.events.len() < EVENTS_MAX {
             self.moment.events.push(Event { at_ns: self.moment.now.monotonic_ns, kind });
+        }
+        if let Some(group) = returned {
+            self.push_event(EventKind::Returned { group, touched: Touched::default() });
         }
     }
 

@@ -8,13 +8,16 @@
 //!
 //! One return goes on at a time. That of an app that is being launched is none: its pages were never away.
 //!
-//! Properties: `a_return_ends_when_the_app_rests`; `a_return_that_never_rests_ends`;
+//! An app that lost less than a megabyte to swap, and of what it maps of files, while it was in the background has
+//! nothing away: scans, which cost tens of milliseconds of its own processor time, are left out.
+//!
+//! Properties: `a_return_ends_when_the_app_rests`; `an_app_that_lost_nothing_is_not_scanned`; `a_return_that_never_rests_ends`;
 //! `what_is_cut_short_tells_what_it_touched`; `what_the_daemon_read_for_it_counts`.
 
 use std::collections::BTreeMap;
 
 use brisk_core::pages::{AppPages, Touched};
-use brisk_sense::Group;
+use brisk_sense::{Group, ProcessMemory};
 
 /// A return ends when the app has not waited for storage for this time.
 const REST_NS: u64 = 1_000_000_000;
@@ -25,6 +28,8 @@ const SAMPLE_NS: u64 = 250_000_000;
 const FAULTS_MAX: u64 = 8;
 /// The same where one waits: slow flash gives no more in that time.
 const FAULTS_WAITING_MAX: u64 = 0;
+/// Reading less than this costs about as much as the scans.
+const AWAY_MIN_BYTES: u64 = 1 << 20;
 
 /// What the processes of an app had used of storage at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -40,6 +45,10 @@ pub struct StorageUse {
 #[derive(Debug, Default)]
 pub struct Returns {
     open: Option<Return>,
+    /// The app in front.
+    front: Option<String>,
+    /// Bytes of files that each app mapped when it left the foreground.
+    left: BTreeMap<String, u64>,
 }
 
 #[derive(Debug)]
@@ -74,8 +83,27 @@ impl Returns {
         });
     }
 
+    /// An app comes to the foreground; says which one was there before.
+    pub fn comes(&mut self, group: &str) -> Option<String> {
+        let before = self.front.replace(group.to_owned());
+        before.filter(|before| before != group)
+    }
+
+    /// An app has left the foreground with this memory.
+    pub fn leaves(&mut self, group: String, memory: ProcessMemory) {
+        self.left.insert(group, memory.file_bytes);
+    }
+
+    /// Whether an app with this memory may wait for what it lost in the background; where that is not known, it may.
+    #[must_use]
+    pub fn is_away(&self, group: &str, memory: ProcessMemory) -> bool {
+        let files = self.left.get(group).map(|left| left.saturating_sub(memory.file_bytes));
+        memory.swapped_bytes >= AWAY_MIN_BYTES || files.is_none_or(|lost| lost >= AWAY_MIN_BYTES)
+    }
+
     /// The app ended.
     pub fn gone(&mut self, group: &str) {
+        self.left.remove(group);
         self.open.take_if(|open| open.group.name == group);
     }
 
@@ -194,6 +222,26 @@ mod tests {
         };
         let process = Process { pid: 7, began_ticks: 1, program: "x".to_owned(), nth: 0 };
         AppPages { page_bytes: 4096, processes: vec![ProcessPages { process, mappings: vec![of] }] }
+    }
+
+    #[test]
+    fn an_app_that_lost_nothing_is_not_scanned() {
+        let memory = |file_mib: u64, swapped_mib: u64| ProcessMemory {
+            anonymous_bytes: 0,
+            file_bytes: file_mib << 20,
+            swapped_bytes: swapped_mib << 20,
+        };
+        let mut returns = Returns::default();
+        assert!(returns.is_away("a", memory(30, 0)), "what it had is not known");
+        assert_eq!(returns.comes("a"), None);
+        assert_eq!(returns.comes("a"), None);
+        assert_eq!(returns.comes("b").as_deref(), Some("a"));
+        returns.leaves("a".to_owned(), memory(30, 0));
+        for (file_mib, swapped_mib, is_away) in [(30, 0, false), (31, 0, false), (29, 0, true), (30, 1, true)] {
+            assert_eq!(returns.is_away("a", memory(file_mib, swapped_mib)), is_away, "{file_mib} {swapped_mib}");
+        }
+        returns.gone("a");
+        assert!(returns.is_away("a", memory(30, 0)));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use brisk_core::launch::{LaunchFiles, is_private};
 use brisk_core::order::Gather as _;
 use brisk_core::pages::AppPages;
 use brisk_core::survey::{PagesSurvey, Shown, Topic};
-use brisk_sense::{Group, OpenedFiles};
+use brisk_sense::{Group, OpenedFiles, ProcessMemory};
 
 use super::people::processes;
 use super::{Daemon, Machine};
@@ -30,31 +30,42 @@ pub(super) struct Opens {
 }
 
 impl Daemon {
-    /// Takes in an event that concerns a return: one may begin or end by it.
-    pub(super) fn note_return(&mut self, kind: &EventKind) {
+    /// Takes in an event that concerns a return: one may begin or end by it. The group of one that ends as it begins,
+    /// since nothing of the app was away.
+    pub(super) fn note_return(&mut self, kind: &EventKind) -> Option<String> {
         match kind {
-            EventKind::Focused { group } | EventKind::LaunchBegan { group } => self.begin_return(group),
+            EventKind::Focused { group } | EventKind::LaunchBegan { group } => return self.begin_return(group),
             EventKind::AppGone { group } => self.machine.returns.gone(group),
             _ => {}
         }
+        None
     }
 
     /// An app comes to the foreground: its page tables are scanned at once, before it runs, and engines hear of that in
     /// the same round.
-    fn begin_return(&mut self, name: &str) {
+    fn begin_return(&mut self, name: &str) -> Option<String> {
         // Two scans of page tables for each return: an engine that rests does without.
         let is_used = self.policy.engines.uses_returns(|engine| self.policy.trials.rests(engine));
         if !is_used || self.machine.returns.group().is_some_and(|of| of.name == name) {
-            return;
+            return None;
         }
         // Now, as long as the pages of the app before are where it left them.
         self.end_return();
         self.actuator.app_returns();
-        let Some(group) = self.machine.apps.that_returns(name).cloned() else { return };
+        let before = self.machine.returns.comes(name);
+        if let Some(left) = before.and_then(|before| self.machine.apps.of_name(&before).cloned()) {
+            let memory = self.memory(&left);
+            self.machine.returns.leaves(left.name, memory);
+        }
+        let group = self.machine.apps.that_returns(name).cloned()?;
+        if !self.machine.returns.is_away(&group.name, self.memory(&group)) {
+            return Some(group.name);
+        }
         let used = self.used(&group);
-        let Some(pages) = self.scan(&group) else { return };
+        let pages = self.scan(&group)?;
         self.push_event(EventKind::Scanned { group: group.name.clone(), pages: pages.clone() });
         self.machine.returns.begin(group, pages, used, self.moment.now.monotonic_ns);
+        None
     }
 
     /// Samples the return that goes on.
@@ -200,6 +211,17 @@ impl Daemon {
                 None
             }
         }
+    }
+
+    /// Memory of all processes of an app, without a look at its page tables.
+    fn memory(&self, group: &Group) -> ProcessMemory {
+        let sense = &self.machine.sense;
+        let processes = processes(sense, &group.dir).into_iter().filter_map(|pid| sense.process_memory(pid).ok()?);
+        processes.fold(ProcessMemory::default(), |sum, one| ProcessMemory {
+            anonymous_bytes: sum.anonymous_bytes.saturating_add(one.anonymous_bytes),
+            file_bytes: sum.file_bytes.saturating_add(one.file_bytes),
+            swapped_bytes: sum.swapped_bytes.saturating_add(one.swapped_bytes),
+        })
     }
 
     /// What the processes of an app have used of storage so far; with what this process has read, since it reads on

@@ -82,11 +82,14 @@ pub fn measurement(functions: &str, around: &Surroundings, seed: u64, tasks: &[T
     plan + "finish\n"
 }
 
-/// The plan that installs brisk's packages, of which `/run/phone` has the files, and shuts down in order.
+/// The plan that installs brisk's packages, of which `/run/phone` has the files, and shuts down in order. Before that it
+/// makes the cache of the icon theme hicolor, as on a device its trigger does (in the phone it was unpacked before that
+/// trigger was known): without it each launch reads the theme's 400 directories.
 #[must_use]
 pub fn installation(functions: &str) -> String {
     format!(
         "{functions}\n# ---- plan\nquiet\nstep 'installing brisk'\nsettle 1\n\
+         update-icon-caches /usr/share/icons/hicolor || fail 'no cache of icons'\n\
          inside install sh -c 'dpkg --install /run/phone/*.deb'\n\
          [ $code = 0 ] || fail 'the packages of brisk cannot be installed'\n\
          step 'shutting down'\njournalctl --flush --rotate >/dev/null 2>&1\nemit '{{\"end\":true}}'\n\

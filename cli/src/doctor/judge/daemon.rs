@@ -25,7 +25,7 @@ fn rights(facts: &Facts, needs: &mut Needs<'_>) {
             format!("{who} lacks {}", lack.right),
             lack.costs.clone(),
             match facts.daemon {
-                Some(_) => "grant it in the service (systemctl edit briskd; packaging/briskd.service has them all)",
+                Some(_) => "grant it in the service (systemctl edit briskd): the unit as packaged has it",
                 None => "in a container, grant it; as a service, briskd tries its rights for itself",
             },
         );

@@ -187,10 +187,10 @@ pub(crate) struct InsideArgs {
     #[arg(required = true)]
     pub(crate) apps: Vec<String>,
     /// Returns to each
-    #[arg(long)]
+    #[arg(long, value_name = "N")]
     pub(crate) rounds: u16,
     /// Seed of their order
-    #[arg(long)]
+    #[arg(long, value_name = "N")]
     pub(crate) seed: u64,
     /// Have brisk-session tell which one is in front
     #[arg(long)]
