@@ -30,6 +30,10 @@ BUILT := $(TARGET)/$(if $(NAMED),$(TRIPLE)/)$(PROFILE)
 SMALL_FLAGS := -C llvm-args=-enable-machine-outliner -C force-unwind-tables=no \
 	-C link-arg=-Wl,-T,$(CURDIR)/packaging/small.ld -C link-arg=-Wl,--no-eh-frame-hdr \
 	-C link-arg=-Wl,-z,pack-relative-relocs
+# Functions of the same code once, where the linker can do so, as the one of rustup's Rust for x86-64 does.
+ICF_FLAG := -C link-arg=-Wl,--icf=all
+ICF = $(shell mkdir -p $(SMALL) && echo 'fn main() {}' | \
+	rustc --target $(TRIPLE) $(ICF_FLAG) -o $(SMALL)/icf - 2>/dev/null && echo '$(ICF_FLAG)')
 
 .PHONY: help setup first build small run check test audit bench fleet fleet-test kernel-test kernel-bench dist deb clean
 
@@ -51,7 +55,7 @@ build: setup ## build the release binaries, quickly
 small: ## build the small binaries of packages, which takes longer (PROGRAMS=brisk, ARCH=arm64, PROFILE=release)
 	@scripts/setup $(SETUP)
 	@# A target that is named: the flags are not for what runs during the build.
-	$(if $(filter small,$(PROFILE)),RUSTFLAGS='$(SMALL_FLAGS)') \
+	$(if $(filter small,$(PROFILE)),RUSTFLAGS='$(SMALL_FLAGS) $(ICF)') \
 		$(CARGO) build --profile $(PROFILE) $(NAMED) --locked $(PROGRAMS:%=--bin %)
 	mkdir -p $(SMALL)
 	cp $(PROGRAMS:%=$(BUILT)/%) $(SMALL)/

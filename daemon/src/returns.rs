@@ -12,8 +12,7 @@
 //! nothing away: scans, which cost tens of milliseconds of its own processor time, are left out.
 //!
 //! Properties: `a_return_ends_when_the_app_rests`; `an_app_that_lost_nothing_is_not_scanned`;
-//! `a_return_that_never_rests_ends`;
-//! `what_is_cut_short_tells_what_it_touched`; `what_the_daemon_read_for_it_counts`.
+//! `a_return_that_never_rests_ends`; `what_is_cut_short_tells_what_it_touched`; `what_the_daemon_read_for_it_counts`.
 
 use std::collections::BTreeMap;
 

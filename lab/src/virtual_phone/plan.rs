@@ -83,8 +83,8 @@ pub fn measurement(functions: &str, around: &Surroundings, seed: u64, tasks: &[T
 }
 
 /// The plan that installs brisk's packages, of which `/run/phone` has the files, and shuts down in order. Before that
-/// it makes the cache of the icon theme hicolor, as on a device its trigger does (in the phone it was unpacked before that
-/// trigger was known): without it each launch reads the theme's 400 directories.
+/// it makes the cache of the icon theme hicolor, as on a device its trigger does (in the phone it was unpacked before
+/// that trigger was known): without it each launch reads the theme's 400 directories.
 #[must_use]
 pub fn installation(functions: &str) -> String {
     format!(
