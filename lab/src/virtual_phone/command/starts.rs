@@ -14,6 +14,9 @@ use crate::virtual_phone::port::{Output, Port};
 use crate::vm::sources::Source;
 use crate::vm::{Error, Watch, worker_pool};
 
+/// Reads what a task printed; `None` for one that does not count, or else why it is of no use.
+type Read<'a, T> = &'a (dyn Fn(&Output) -> Result<Option<T>, String> + Sync);
+
 /// What a start is to do and to say.
 pub(super) struct Study<'a, T> {
     /// Of the command, for the names of logs.
@@ -22,8 +25,7 @@ pub(super) struct Study<'a, T> {
     pub(super) compared: &'a Compared,
     pub(super) around: Surroundings,
     pub(super) tasks: &'a (dyn Fn(&Brisk, u64) -> Vec<Task> + Sync),
-    /// Reads what a task printed; `None` for one that does not count, or else why it is of no use.
-    pub(super) read: &'a (dyn Fn(&Output) -> Result<Option<T>, String> + Sync),
+    pub(super) read: Read<'a, T>,
 }
 
 /// A start of a phone, and what it measured.
@@ -38,6 +40,9 @@ pub(super) struct Start<T> {
     trials: Option<Value>,
 }
 
+/// All starts, and the facts that they share.
+type Measured<T> = (Vec<Start<T>>, Map<String, Value>);
+
 /// The task that tells what brisk's trials have found.
 const TRIALS: &str = "trials";
 
@@ -45,7 +50,7 @@ const TRIALS: &str = "trials";
 type Measured<T> = (Vec<Start<T>>, Map<String, Value>);
 
 impl<T: Send> Study<'_, T> {
-    /// Starts phones.
+    /// Starts phones; gives their results, and the facts that they share.
     pub(super) fn measure(&self, source: &Source, session: &Session) -> anyhow::Result<Measured<T>> {
         let (phone, compared) = (self.phone, self.compared);
         let flash = phone.flash(&source.path("kernel/scenarios/devices"))?;
