@@ -46,9 +46,6 @@ type Measured<T> = (Vec<Start<T>>, Map<String, Value>);
 /// The task that tells what brisk's trials have found.
 const TRIALS: &str = "trials";
 
-/// Results of phones, and the facts that they share.
-type Measured<T> = (Vec<Start<T>>, Map<String, Value>);
-
 impl<T: Send> Study<'_, T> {
     /// Starts phones; gives their results, and the facts that they share.
     pub(super) fn measure(&self, source: &Source, session: &Session) -> anyhow::Result<Measured<T>> {

@@ -52,6 +52,7 @@ writers_up() {
     mkfifo /run/phone/writers
     # Its input stays open: at the end of that it would end.
     exec 9<>/run/phone/writers
+    # shellcheck disable=SC2016
     systemd-run --quiet --unit=apt-writers.service \
         /bin/sh -c 'exec brisk-lab lab phone write / <"$1"' sh /run/phone/writers ||
         fail 'no writers'
