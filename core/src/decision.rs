@@ -1,9 +1,9 @@
 //! What engines see, what they request, and why.
 //!
-//! An engine is a function of what was observed. It gives a [`Decision`]: its next state, *all* levels that it requests
-//! now, and the edges that are to happen now (see [`crate::action`]). A knob that no engine names any more gets the
-//! value from before brisk: nothing has to be remembered to be undone, and leaving a request out is how an engine backs
-//! off. An edge is requested once; what became of it arrives as an event.
+//! An engine is a function of what was observed. It returns a [`Decision`]: its next state, *all* settings that it
+//! requests now, and the one-shot actions that are to happen now (see [`crate::action`]). A knob that no engine names
+//! any more gets the value from before brisk: nothing has to be remembered to be undone, and leaving a request out is
+//! how an engine backs off. A one-shot action is requested once; what became of it arrives as an event.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ pub enum Objective {
 /// One action that an engine requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Request {
-    /// The level or edge.
+    /// The setting or one-shot action.
     pub action: Action,
     /// What for.
     pub objective: Objective,
@@ -39,19 +39,19 @@ pub struct Request {
 }
 
 impl Request {
-    /// A level: `knob` is to have this value, as the kernel shows it.
+    /// A setting: `knob` is to have this value, as the kernel shows it.
     #[must_use]
     pub fn set(knob: Knob, value: impl Into<String>, objective: Objective, reason: Reason) -> Self {
         Self { action: Action::Set(Setting::new(knob, value)), objective, reason }
     }
 
-    /// An edge.
+    /// A one-shot action.
     #[must_use]
     pub fn once(once: Once, objective: Objective, reason: Reason) -> Self {
         Self { action: Action::Once(once), objective, reason }
     }
 
-    /// The level, if it is one.
+    /// The setting, if it is one.
     #[must_use]
     pub fn setting(&self) -> Option<&Setting> {
         match &self.action {
@@ -75,7 +75,7 @@ pub struct Note {
 pub struct Decision<State> {
     /// Its memory until the next call.
     pub state: State,
-    /// All levels that it requests now, and the edges that are to happen now.
+    /// All settings that it requests now, and the one-shot actions that are to happen now.
     pub requests: Vec<Request>,
     /// Messages to people.
     pub notes: Vec<Reason>,
@@ -138,7 +138,7 @@ impl Uses {
 }
 
 impl<State> Decision<State> {
-    /// The levels that it requests.
+    /// The settings that it requests.
     pub fn settings(&self) -> impl Iterator<Item = &Setting> {
         self.requests.iter().filter_map(Request::setting)
     }

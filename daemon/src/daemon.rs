@@ -2,7 +2,7 @@
 //!
 //! One turn makes events of what woke the daemon, runs the timers that are due ([`Timers`]), and starts a *round* when
 //! events wait or an engine wants to be asked. A round takes a snapshot, asks the engines, has the arbiter resolve
-//! their requests, applies levels and edges, and records all of it. Between turns nothing runs.
+//! their requests, applies settings and one-shot actions, and records all of it. Between turns nothing runs.
 
 mod answers;
 mod events;
@@ -71,7 +71,7 @@ const ONCE_NS: u64 = 1_000_000_000;
 const EVENTS_MAX: usize = 1000;
 /// Kinds of trouble that are kept and logged: messages may name processes.
 const TROUBLE_MAX: usize = 200;
-/// Number of edges that `brisk status` shows.
+/// Number of one-shot actions that `brisk status` shows.
 const ACTIONS_SHOWN: usize = 16;
 
 mod timer {
@@ -176,7 +176,7 @@ struct Moment {
 /// What came of the decisions so far: the state behind `brisk status`.
 struct State {
     settings: Settings,
-    /// The last edges.
+    /// The last one-shot actions.
     actions: VecDeque<ActionState>,
     notes: Vec<Note>,
     changed_externally: Vec<ChangedExternally>,

@@ -80,7 +80,7 @@ with_engines!(list! {});
 /// The decision on one moment.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Round {
-    /// Levels and edges as the arbiter resolved them.
+    /// Settings and one-shot actions as the arbiter resolved them.
     pub resolution: Resolution,
     /// Messages of engines.
     pub notes: Vec<Note>,
@@ -206,7 +206,7 @@ impl Engines {
         (shown.is_some(), shown.or_else(guess))
     }
 
-    /// Edges that undo what lasts, each with its engine, before the engines are dropped.
+    /// One-shot actions that undo what lasts, each with its engine, before the engines are dropped.
     pub fn end(&mut self) -> Vec<(String, Once)> {
         let names: Vec<String> = self.members.iter().map(|member| member.name.clone()).collect();
         names.iter().flat_map(|name| self.undo(name)).collect()
@@ -215,8 +215,8 @@ impl Engines {
     /// The same of one engine, which goes on.
     pub fn undo(&mut self, engine: &str) -> Vec<(String, Once)> {
         let of = |member: &mut Member| {
-            let edges = member.engine.end();
-            edges.into_iter().map(|once| (member.name.clone(), once)).collect::<Vec<_>>()
+            let actions = member.engine.end();
+            actions.into_iter().map(|once| (member.name.clone(), once)).collect::<Vec<_>>()
         };
         self.members.iter_mut().filter(|member| member.name == engine).flat_map(of).collect()
     }

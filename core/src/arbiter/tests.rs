@@ -234,9 +234,9 @@ proptest! {
     }
 
     #[test]
-    fn every_outcome_was_requested_or_fixed(levels in settings(), edges in actions(), fixed in prop::bool::ANY) {
+    fn every_outcome_was_requested_or_fixed(settings in settings(), once in actions(), fixed in prop::bool::ANY) {
         let chosen = [("queue/mmcblk0/nr_requests", "64")];
-        let claims: Vec<Claim> = levels.into_iter().chain(edges).collect();
+        let claims: Vec<Claim> = settings.into_iter().chain(once).collect();
         let found = resolved(if fixed { &chosen } else { &[] }, &["b"], &claims);
         for one in found.settings.iter().chain(&found.dropped_settings) {
             let is_requested = claims.iter().any(|claim| claim.request.setting() == Some(&one.what));

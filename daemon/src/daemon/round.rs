@@ -1,4 +1,4 @@
-//! One round: snapshot, decision, levels and edges, record.
+//! One round: snapshot, decision, settings and one-shot actions, record.
 
 use std::collections::{BTreeMap, BTreeSet};
 

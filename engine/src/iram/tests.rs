@@ -15,7 +15,7 @@ mod launch;
 mod paper;
 mod whole;
 
-pub(crate) use crate::kit::world::{MIB, app, edges, focused, memory, once, performed};
+pub(crate) use crate::kit::world::{MIB, actions, app, focused, memory, once, performed};
 pub(crate) type Machine = crate::kit::world::Machine<Iram>;
 
 /// Any app, in the group of that number.

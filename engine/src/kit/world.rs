@@ -127,7 +127,7 @@ impl<E: Engine> Machine<E> {
         events(self.now.at_ns, kinds)
     }
 
-    /// The same for long runs: the edges, and what becomes of them.
+    /// The same for long runs: the actions, and what becomes of them.
     pub fn decide(&mut self, ms: u64, available_mib: u64, kinds: &[EventKind]) -> (Decision<()>, Vec<EventKind>) {
         let events = self.advance(ms, available_mib, kinds);
         let state = std::mem::take(&mut self.state);
@@ -189,7 +189,7 @@ pub fn once<S>(decision: &Decision<S>) -> impl Iterator<Item = &Once> {
     })
 }
 
-pub fn edges<S>(decision: &Decision<S>) -> Vec<String> {
+pub fn actions<S>(decision: &Decision<S>) -> Vec<String> {
     once(decision).map(|once| format!("{} {}", once.name(), once.group())).collect()
 }
 
@@ -199,7 +199,7 @@ pub fn focused(id: &str) -> EventKind {
     EventKind::Focused { group: format!("app-{id}.scope") }
 }
 
-/// What became of the edges of a decision.
+/// What became of the actions of a decision.
 pub fn performed<S>(decision: &Decision<S>, outcome: &Outcome) -> Vec<EventKind> {
     once(decision).map(|once| EventKind::Performed { once: once.clone(), outcome: outcome.clone() }).collect()
 }

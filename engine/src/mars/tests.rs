@@ -16,7 +16,7 @@ mod properties;
 mod rules;
 mod whole;
 
-pub(crate) use crate::kit::world::{MIB, app, edges, focused, memory, once, performed};
+pub(crate) use crate::kit::world::{MIB, actions, app, focused, memory, once, performed};
 
 pub(crate) const PAGE: u64 = 4096;
 

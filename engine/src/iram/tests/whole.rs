@@ -8,7 +8,7 @@ fn config() -> Config {
     Config { protected_apps: 0, reserve_min_percent: 10.0, reserve_max_percent: 10.0, ..Config::default() }
 }
 
-/// Calls until an edge of that kind is requested, at most so many; the number of the call and the decision.
+/// Calls until an action of that kind is requested, at most so many; the number of the call and the decision.
 fn until(machine: &mut Machine, available_mib: u64, name: &str, calls: usize) -> Option<(usize, Decision<State>)> {
     (0..calls).find_map(|call| {
         let decision = machine.step(available_mib, &[]);
@@ -34,7 +34,7 @@ fn an_app_ends_only_after_the_gentler_steps() {
     let (call, ended) = until(&mut machine, 40, "end_app", 10).expect("an end");
     assert_eq!(call, 2, "three seconds after the first");
     assert_eq!(names(&ended).iter().filter(|name| **name == "end_app").count(), 1);
-    assert!(edges(&ended).iter().all(|edge| !edge.ends_with("front.scope")));
+    assert!(actions(&ended).iter().all(|action| !action.ends_with("front.scope")));
     // One at a time: the next one waits until that one is gone.
     assert!(until(&mut machine, 40, "end_app", 5).is_none());
     let group = once(&ended).find(|once| once.name() == "end_app").expect("an end").group().to_owned();
@@ -61,7 +61,7 @@ fn without_swap_apps_end_since_nothing_else_frees_memory() {
     let mut machine = Machine::new(config(), &["a", "b"]);
     machine.now.memory.swap_free_bytes = 0;
     let first = machine.step(20, &[]);
-    assert_eq!(edges(&first), ["drop_page_cache app-a.scope", "drop_page_cache app-b.scope"]);
+    assert_eq!(actions(&first), ["drop_page_cache app-a.scope", "drop_page_cache app-b.scope"]);
     assert!(until(&mut machine, 20, "end_app", 5).is_some());
 }
 
@@ -69,10 +69,10 @@ fn without_swap_apps_end_since_nothing_else_frees_memory() {
 fn where_reclaim_is_refused_an_app_is_paged_out_instead() {
     let mut machine = Machine::new(Config { ends: Ends::Never, ..config() }, &["a"]);
     let first = machine.step(40, &[]);
-    assert_eq!(edges(&first), ["drop_page_cache app-a.scope", "reclaim app-a.scope"]);
+    assert_eq!(actions(&first), ["drop_page_cache app-a.scope", "reclaim app-a.scope"]);
     let refused = performed(&first, &Outcome::Refused { why: "no memory.reclaim".to_owned() });
-    assert_eq!(edges(&machine.step(40, &refused)), ["page_out app-a.scope"]);
-    let rest: Vec<String> = (0..20).flat_map(|_| edges(&machine.step(40, &[]))).collect();
+    assert_eq!(actions(&machine.step(40, &refused)), ["page_out app-a.scope"]);
+    let rest: Vec<String> = (0..20).flat_map(|_| actions(&machine.step(40, &[]))).collect();
     assert!(rest.is_empty(), "{rest:?}");
 }
 
@@ -142,7 +142,7 @@ fn a_group_whose_reclaim_gave_way_to_another_engine_is_reclaimed_later() {
     let mut machine = Machine::new(Config { ends: Ends::Never, ..config() }, &["a"]);
     let first = machine.step(40, &[]);
     let dropped = performed(&first, &Outcome::Dropped);
-    assert!(edges(&machine.step(40, &dropped)).contains(&"reclaim app-a.scope".to_owned()));
+    assert!(actions(&machine.step(40, &dropped)).contains(&"reclaim app-a.scope".to_owned()));
 }
 
 #[test]
@@ -166,17 +166,17 @@ fn the_app_whose_return_costs_least_is_ended() {
     let cheapest = if chance(&machine, "rare") < chance(&machine, "likely") { "rare" } else { "likely" };
     machine.after(60_000, 400, &[]);
     let (_, ended) = until(&mut machine, 20, "end_app", 10).expect("an end");
-    assert!(edges(&ended).contains(&format!("end_app app-{cheapest}.scope")), "{:?}", edges(&ended));
+    assert!(actions(&ended).contains(&format!("end_app app-{cheapest}.scope")), "{:?}", actions(&ended));
 }
 
 #[test]
 fn while_the_screen_is_off_the_engine_sleeps() {
     let mut machine = Machine::new(config(), &["a", "b"]);
     let off = machine.step(20, &[EventKind::Screen { on: false }]);
-    assert_eq!((edges(&off), off.next_look_ns), (vec![], None));
+    assert_eq!((actions(&off), off.next_look_ns), (vec![], None));
     assert!(until(&mut machine, 20, "end_app", 20).is_none());
     let on = machine.step(20, &[EventKind::Screen { on: true }]);
-    assert!(!edges(&on).is_empty() && on.next_look_ns == Some(machine.now.at_ns + S_NS));
+    assert!(!actions(&on).is_empty() && on.next_look_ns == Some(machine.now.at_ns + S_NS));
 }
 
 #[test]
@@ -184,11 +184,11 @@ fn a_frozen_app_is_thawed_when_it_is_needed() {
     let mut machine = Machine::new(Config { freeze: true, ends: Ends::Never, ..config() }, &["a", "b"]);
     let (call, frozen) = until(&mut machine, 40, "freeze", 10).expect("a freeze");
     assert_eq!(call, 2);
-    assert_eq!(edges(&frozen).iter().filter(|edge| edge.starts_with("freeze")).count(), 2);
+    assert_eq!(actions(&frozen).iter().filter(|action| action.starts_with("freeze")).count(), 2);
     machine.app("a").activity.focused = Some(true);
-    assert_eq!(edges(&machine.step(40, &[focused("a")]))[0], "thaw app-a.scope");
+    assert_eq!(actions(&machine.step(40, &[focused("a")]))[0], "thaw app-a.scope");
     // Memory is there again.
-    assert_eq!(edges(&machine.step(400, &[])), ["thaw app-b.scope"]);
+    assert_eq!(actions(&machine.step(400, &[])), ["thaw app-b.scope"]);
     assert!(machine.state.frozen.is_empty());
     // What the freezer refused is not frozen.
     let (_, frozen) = until(&mut machine, 40, "freeze", 10).expect("a freeze");
@@ -205,10 +205,10 @@ fn what_a_paused_daemon_does_not_do_is_not_requested_in_each_round() {
     for _ in 0..30 {
         let decision = machine.step(40, &events);
         events = performed(&decision, &Outcome::Paused);
-        all.extend(edges(&decision));
+        all.extend(actions(&decision));
     }
     for step in ["drop_page_cache", "reclaim", "page_out", "freeze"] {
-        let times = all.iter().filter(|edge| edge.starts_with(step)).count();
+        let times = all.iter().filter(|action| action.starts_with(step)).count();
         assert!(times <= 4, "{step} {times} times in {all:?}");
     }
 }
@@ -229,7 +229,7 @@ fn a_thaw_of_others_is_taken_in_and_a_refused_one_is_repeated() {
     machine.app("a").activity.focused = Some(true);
     let first = machine.step(40, &[focused("a")]);
     let second = machine.step(40, &performed(&first, &Outcome::Refused { why: "no space".to_owned() }));
-    let is_thawed = |decision: &Decision<State>| edges(decision).contains(&"thaw app-a.scope".to_owned());
+    let is_thawed = |decision: &Decision<State>| actions(decision).contains(&"thaw app-a.scope".to_owned());
     assert!(is_thawed(&first) && is_thawed(&second));
     // The app ended, and another one has its name.
     let mut machine = frozen();
@@ -245,17 +245,17 @@ fn a_second_launch_of_a_frozen_app_thaws_the_first() {
     (second.group, second.launching) = ("app-a-2.scope".to_owned(), true);
     machine.apps.push(second);
     let began = EventKind::LaunchBegan { group: "app-a-2.scope".to_owned() };
-    assert_eq!(edges(&machine.step(40, &[began]))[0], "thaw app-a.scope");
+    assert_eq!(actions(&machine.step(40, &[began]))[0], "thaw app-a.scope");
 }
 
 #[test]
 fn what_does_not_help_is_left_alone() {
     let mut machine = Machine::new(Config { ends: Ends::Never, ..config() }, &["a", "b"]).with(40);
-    assert!(!edges(&machine.step(40, &[])).is_empty());
+    assert!(!actions(&machine.step(40, &[])).is_empty());
     let notes: Vec<Reason> = (0..4).flat_map(|_| machine.step(40, &[]).notes).collect();
     assert_eq!(notes[0].rule, "freeing_does_not_help");
     assert!(notes.iter().skip(1).all(|note| note.rule == "short_in_back_off"), "{notes:?}");
-    let quiet = (0..26).all(|_| edges(&machine.step(40, &[])).is_empty());
+    let quiet = (0..26).all(|_| actions(&machine.step(40, &[])).is_empty());
     assert!(quiet, "a back-off of thirty seconds");
     assert!(until(&mut machine, 40, "reclaim", 10).is_some(), "then it is tried again");
 }
@@ -290,7 +290,7 @@ fn an_end_that_is_refused_is_tried_again_soon_and_counts_for_nothing() {
     assert!(until(&mut machine, 20, "end_app", 13).is_none());
     // Not the same app, which waits a minute.
     let (_, again) = until(&mut machine, 20, "end_app", 5).expect("fifteen seconds later");
-    assert_ne!(edges(&again), edges(&asked));
+    assert_ne!(actions(&again), actions(&asked));
 }
 
 #[test]
@@ -302,7 +302,7 @@ fn an_end_that_the_app_followed_holds_up_no_other() {
     let gone = machine.gone(group.trim_start_matches("app-").trim_end_matches(".scope"));
     let left = performed(&asked, &Outcome::Gone);
     let next = machine.step(20, &[vec![gone], left].concat());
-    assert!(once(&next).any(|once| once.name() == "end_app"), "{:?}", edges(&next));
+    assert!(once(&next).any(|once| once.name() == "end_app"), "{:?}", actions(&next));
 }
 
 #[test]
@@ -316,7 +316,7 @@ fn memory_for_a_launch_is_freed_before_the_app_asks_for_it() {
     let gone = machine.gone("big");
     machine.step(400, &[EventKind::LaunchEnded { group: "app-big.scope".to_owned() }, gone]);
     machine.after(60_000, 250, &[]);
-    assert_eq!(edges(&machine.step(250, &[])), Vec::<String>::new());
+    assert_eq!(actions(&machine.step(250, &[])), Vec::<String>::new());
     // It is launched again, and has 10 MiB so far.
     let mut big = app("big", |_| ());
     big.launching = true;
@@ -324,7 +324,7 @@ fn memory_for_a_launch_is_freed_before_the_app_asks_for_it() {
     let name = "app-big.scope".to_owned();
     machine.now.apps.push(AppTotals { name: name.clone(), memory_bytes: Some(10 * MIB), ..AppTotals::default() });
     let decision = machine.step(250, &[EventKind::LaunchBegan { group: name }]);
-    assert_eq!(edges(&decision), ["drop_page_cache app-other.scope", "reclaim app-other.scope"]);
+    assert_eq!(actions(&decision), ["drop_page_cache app-other.scope", "reclaim app-other.scope"]);
 }
 
 #[test]

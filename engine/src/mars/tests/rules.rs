@@ -73,22 +73,22 @@ fn an_app_is_scanned_then_frozen_then_written_out_a_second_at_a_time() {
     let mut machine = used(Config::default());
     let first = machine.step(10, &[]);
     assert_eq!(
-        (edges(&first), first.needs.scans.iter().map(String::as_str).collect::<Vec<_>>()),
+        (actions(&first), first.needs.scans.iter().map(String::as_str).collect::<Vec<_>>()),
         (vec![], vec!["app-a.scope", "app-b.scope"])
     );
     let scans = [scanned(&[(0, PAGES)], &[]), nothing_of("b")];
     let frozen = machine.step(10, &scans);
-    assert_eq!(edges(&frozen), ["freeze app-a.scope"]);
+    assert_eq!(actions(&frozen), ["freeze app-a.scope"]);
     let out = machine.step(10, &performed(&frozen, &Outcome::Done));
     assert_eq!(
         written(&out).expect("a page-out"),
         [(0, HOT.0), (HOT.0 + HOT.1, 4_096 - HOT.0)],
         "16 MiB, none of it hot"
     );
-    assert_eq!(edges(&machine.step(10, &[])), [""; 0], "one at a time");
+    assert_eq!(actions(&machine.step(10, &[])), [""; 0], "one at a time");
     // What was written leaves the swap cache, and a scan tells what it left.
     let after = machine.step(10, &performed(&out, &Outcome::Done));
-    assert_eq!(edges(&after), ["reclaim app-a.scope"]);
+    assert_eq!(actions(&after), ["reclaim app-a.scope"]);
     assert!(after.needs.scans.contains("app-a.scope"));
     let rest = scanned(&[HOT, (8_000, PAGES - 8_000)], &[(0, 2_000, 0), (3_024, 4_976, 2_000)]);
     let next = machine.step(10, &[rest]);
@@ -117,7 +117,7 @@ fn nothing_is_written_while_nothing_is_short() {
     let mut machine = used(Config::default());
     for _ in 0..100 {
         let decision = machine.step(41, &[scanned(&[(0, PAGES)], &[]), nothing_of("b")]);
-        assert_eq!(edges(&decision), [""; 0]);
+        assert_eq!(actions(&decision), [""; 0]);
     }
 }
 
@@ -167,7 +167,7 @@ fn an_app_that_is_not_frozen_is_not_written_out() {
     let refused = performed(&frozen, &Outcome::Refused { why: "it holds the screen".to_owned() });
     for _ in 0..20 {
         let decision = machine.step(10, &refused);
-        assert!(written(&decision).is_none() && !edges(&decision).contains(&"freeze app-a.scope".to_owned()));
+        assert!(written(&decision).is_none() && !actions(&decision).contains(&"freeze app-a.scope".to_owned()));
     }
     let mut running = used(Config { freeze: false, ..Config::default() });
     assert!(written(&running.step(10, &scans)).is_some());
@@ -283,7 +283,7 @@ fn in_short_memory_only_likely_pages_are_read() {
     let of = |machine: &mut Machine, available_mib| {
         let back = machine.step(available_mib, &[scanned(&[], &swapped), focused("a")]);
         let pages: u64 = read(&back).expect("a page-in").iter().map(|range| range.1).sum();
-        (pages, edges(&back).iter().filter(|edge| edge.starts_with("drop_page_cache")).count())
+        (pages, actions(&back).iter().filter(|action| action.starts_with("drop_page_cache")).count())
     };
     assert_eq!(of(&mut machine, 300), (1_024, 0));
     assert_eq!(of(&mut short, 60), (512, 1), "68 MiB are needed; b gives its files");
@@ -326,7 +326,7 @@ fn what_is_frozen_runs_when_it_returns() {
         let mut machine = used(Config::default());
         machine.state.frozen.insert("app-a.scope".to_owned(), machine.now.at_ns);
         change(machine.app("a"));
-        edges(&machine.step(50, &[event])).contains(&"thaw app-a.scope".to_owned())
+        actions(&machine.step(50, &[event])).contains(&"thaw app-a.scope".to_owned())
     };
     let idle = || EventKind::UserIdle { idle: false };
     assert!(!thawed(idle(), |_| ()));
@@ -341,7 +341,7 @@ fn what_is_frozen_runs_when_it_returns() {
     let mut second = app("a", |_| ());
     (second.group, second.launching) = ("app-a-2.scope".to_owned(), true);
     machine.apps.push(second);
-    assert_eq!(edges(&machine.step(50, &[])), ["thaw app-a.scope"]);
+    assert_eq!(actions(&machine.step(50, &[])), ["thaw app-a.scope"]);
 }
 
 #[test]
@@ -363,8 +363,8 @@ fn a_thaw_of_others_is_taken_in_and_a_refused_one_is_repeated() {
         let first = machine.step(50, &[focused("a")]);
         let second = machine.step(50, &performed(&first, &outcome));
         assert_eq!(
-            (edges(&first), edges(&second)),
-            (vec!["thaw app-a.scope".to_owned()], edges(&first)),
+            (actions(&first), actions(&second)),
+            (vec!["thaw app-a.scope".to_owned()], actions(&first)),
             "{outcome:?}"
         );
     }
@@ -378,10 +378,10 @@ fn what_is_not_done_is_not_requested_in_each_round() {
         let mut machine = used(Config::default());
         let scans = [scanned(&[(0, PAGES)], &[]), nothing_of("b")];
         let first = machine.step(10, &scans);
-        assert_eq!(edges(&first), ["freeze app-a.scope"]);
+        assert_eq!(actions(&first), ["freeze app-a.scope"]);
         let again = machine.after(50, 10, &performed(&first, &outcome));
-        assert!(!edges(&again).contains(&"freeze app-a.scope".to_owned()), "{outcome:?}");
-        assert!(edges(&machine.step(10, &[EventKind::Configured])).contains(&"freeze app-a.scope".to_owned()));
+        assert!(!actions(&again).contains(&"freeze app-a.scope".to_owned()), "{outcome:?}");
+        assert!(actions(&machine.step(10, &[EventKind::Configured])).contains(&"freeze app-a.scope".to_owned()));
     }
 }
 
@@ -405,9 +405,9 @@ fn frozen_apps_run_again_while_memory_is_plenty() {
     for id in ["a", "b"] {
         machine.state.frozen.insert(format!("app-{id}.scope"), machine.now.at_ns);
     }
-    assert_eq!(edges(&machine.step(79, &[])), [""; 0], "twice of what is wanted");
-    assert_eq!(edges(&machine.step(80, &[])), ["thaw app-b.scope"], "the one left last first");
-    assert_eq!(edges(&machine.step(80, &[])), ["thaw app-a.scope"]);
+    assert_eq!(actions(&machine.step(79, &[])), [""; 0], "twice of what is wanted");
+    assert_eq!(actions(&machine.step(80, &[])), ["thaw app-b.scope"], "the one left last first");
+    assert_eq!(actions(&machine.step(80, &[])), ["thaw app-a.scope"]);
 }
 
 #[test]
@@ -422,20 +422,20 @@ fn a_scattered_hot_set_is_laid_out_anew_when_idle() {
         (machine, decision)
     };
     let (mut machine, first) = begin(501, true, 60);
-    assert_eq!(edges(&first), ["map_in app-a.scope"]);
+    assert_eq!(actions(&first), ["map_in app-a.scope"]);
     let scans = machine.step(60, &performed(&first, &Outcome::Done));
-    assert_eq!((edges(&scans), scans.needs.scans.contains("app-a.scope")), (vec![], true));
+    assert_eq!((actions(&scans), scans.needs.scans.contains("app-a.scope")), (vec![], true));
     let out = machine.step(60, &[scanned(&[HOT], &[])]);
     assert_eq!(written(&out), Some(vec![HOT]));
     let done = machine.step(60, &performed(&out, &Outcome::Done));
     assert!(!done.state.groups["app-a.scope"].laying_out);
-    assert_eq!(edges(&begin(501, false, 60).1), [""; 0], "the user is there");
-    assert_eq!(edges(&begin(501, true, 43).1), [""; 0], "memory would be short");
-    assert_eq!(edges(&begin(500, true, 60).1), [""; 0], "below_half_of_swap_nothing_would_move");
+    assert_eq!(actions(&begin(501, false, 60).1), [""; 0], "the user is there");
+    assert_eq!(actions(&begin(501, true, 43).1), [""; 0], "memory would be short");
+    assert_eq!(actions(&begin(500, true, 60).1), [""; 0], "below_half_of_swap_nothing_would_move");
     let in_order = [scanned(&[], &[(HOT.0, HOT.1, 0)])];
     let (mut machine, _) = begin(500, true, 60);
     machine.now.memory.swap_free_bytes = 100 * MIB;
-    assert_eq!(edges(&machine.step(60, &in_order)), [""; 0], "it lies in one stretch");
+    assert_eq!(actions(&machine.step(60, &in_order)), [""; 0], "it lies in one stretch");
 }
 
 #[test]
@@ -459,11 +459,11 @@ fn paper_writes_all_out_and_reads_all_in() {
     assert_eq!(reserve, ["vm/min_free_kbytes 45007"], "sqrt(16 x 1024000) + 4 %");
     machine.step(10, &[]);
     let frozen = machine.step(10, &[scanned(&[(0, PAGES)], &[])]);
-    assert_eq!(edges(&frozen), ["freeze app-a.scope"]);
+    assert_eq!(actions(&frozen), ["freeze app-a.scope"]);
     let out = machine.step(10, &performed(&frozen, &Outcome::Done));
     assert_eq!(written(&out), Some(vec![(0, PAGES)]));
     let back = machine.step(300, &[scanned(&[], &[(0, 1_000, 5_000), (1_000, PAGES - 1_000, 9_000)]), focused("a")]);
-    assert_eq!(edges(&back)[0], "thaw app-a.scope");
+    assert_eq!(actions(&back)[0], "thaw app-a.scope");
     assert_eq!(read(&back).expect("a page-in").iter().map(|range| range.1).sum::<u64>(), PAGES);
     assert_eq!(back.settings().count(), 0, "the reserve is there to be used");
 }
