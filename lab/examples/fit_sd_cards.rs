@@ -182,7 +182,7 @@ fn toml(card: &Card, entries: &Entries) -> Result<String, std::fmt::Error> {
     let how = if card.fit {
         "Fit to its figures on the phone."
     } else {
-        "Fit to its figures on the desktop and the phone's typical difference; its figures on the phone validate it."
+        "Fit to its figures on the desktop and the phone's typical difference; its\nfigures on the phone validate it."
     };
     writeln!(
         text,

@@ -93,6 +93,8 @@ pub struct Entry {
     /// What writes it.
     about: &'static str,
     read: fn(&str) -> serde_json::Result<Document>,
+    #[cfg(feature = "values")]
+    value: fn(toml::Value) -> Result<Document, toml::de::Error>,
     schema: fn(&mut SchemaGenerator) -> Schema,
     verdict: fn(&[Document], u64) -> Vec<String>,
     form: fn(&mut SchemaGenerator) -> Option<Schema>,
@@ -106,6 +108,8 @@ impl Entry {
             name: K::NAME,
             about,
             read: |text| serde_json::from_str::<K>(text).map(Document::from),
+            #[cfg(feature = "values")]
+            value: |value| value.try_into::<K>().map(Document::from),
             schema: SchemaGenerator::subschema_for::<K>,
             verdict: |documents, warnings| K::verdict(&all_of::<K>(documents), warnings),
             form: |generator| K::form().map(|form| form.schema(generator)),
@@ -128,6 +132,15 @@ impl Kinds {
     /// When `text` is no report of that kind.
     pub fn read(self, name: &str, text: &str) -> serde_json::Result<Option<Document>> {
         self.entries().find(|entry| entry.name == name).map(|entry| (entry.read)(text)).transpose()
+    }
+
+    /// The same of a value of TOML, which has the numbers that JSON lacks: for tests.
+    ///
+    /// # Errors
+    /// When `value` is no report of that kind.
+    #[cfg(feature = "values")]
+    pub fn read_value(self, name: &str, value: toml::Value) -> Result<Option<Document>, toml::de::Error> {
+        self.entries().find(|entry| entry.name == name).map(|entry| (entry.value)(value)).transpose()
     }
 
     /// The kind's sentences of a verdict over all documents, kind by kind.

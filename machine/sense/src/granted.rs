@@ -2,7 +2,7 @@
 //!
 //! Neither a unit file nor a set of capabilities tells what a filter of system calls, a mount, a container or a
 //! security module lets through; the attempt does. What this machine gives no occasion for, such as a process of
-//! another user, is not known.
+//! another user, is not known. System calls that a filter may answer with death are made by a child.
 
 use std::fs::File;
 use std::io;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{MemfdFlags, Mode, fchmod, memfd_create};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, geteuid, getpid, pidfd_open, test_kill_process};
+use rustix::process::{Pid, PidfdFlags, WaitOptions, geteuid, getpid, pidfd_open, test_kill_process, waitpid};
 
 use crate::Sense;
 
@@ -96,10 +96,10 @@ impl Sense {
     pub fn is_granted(&self, right: Right) -> Option<bool> {
         let opens_to_write = |path: PathBuf| granted(File::options().write(true).open(path).map(drop));
         match right {
-            Right::IoPriority => granted(io_priority(BEST_EFFORT)),
+            Right::IoPriority => apart(|| io_priority(BEST_EFFORT)),
             // Where the call itself is refused, that is the right that is lacking.
             Right::Nice if self.is_granted(Right::IoPriority) != Some(true) => None,
-            Right::Nice => granted(io_priority(REALTIME)),
+            Right::Nice => apart(|| io_priority(REALTIME)),
             Right::Kill => {
                 let (pid, _) = self.process_of_another()?;
                 granted(test_kill_process(Pid::from_raw(pid.cast_signed())?).map_err(io::Error::from))
@@ -116,7 +116,7 @@ impl Sense {
                 granted(File::options().read(true).custom_flags(libc::O_NOATIME).open(path).map(drop))
             }
             Right::DacOverride => granted(open_without_mode()),
-            Right::Admin => granted(watch_opens()),
+            Right::Admin => apart(watch_opens),
             Right::QueueFiles => {
                 let names = self.block_device_names().ok()?;
                 let file = |name: &String| self.path(format!("/sys/block/{name}/queue/nr_requests"));
@@ -124,21 +124,10 @@ impl Sense {
             }
             Right::VmFiles => opens_to_write(self.path("/proc/sys/vm/swappiness")),
             Right::GroupFiles => opens_to_write(self.cgroups().ok()?.v2?.mount_point.join("cgroup.procs")),
-            Right::ProcessMadvise => granted(advise_nothing()),
-            Right::Mincore => granted(own_page_in_memory()),
-            Right::Capset => {
-                let same = rustix::thread::capabilities(None).ok()?;
-                granted(rustix::thread::set_capabilities(None, same).map_err(io::Error::from))
-            }
-            Right::Netlink => {
-                let socket = rustix::net::socket_with(
-                    rustix::net::AddressFamily::NETLINK,
-                    rustix::net::SocketType::DGRAM,
-                    rustix::net::SocketFlags::CLOEXEC,
-                    Some(rustix::net::netlink::KOBJECT_UEVENT),
-                );
-                granted(socket.map(drop).map_err(io::Error::from))
-            }
+            Right::ProcessMadvise => apart(advise_nothing),
+            Right::Mincore => apart(own_page_in_memory),
+            Right::Capset => apart(same_capabilities),
+            Right::Netlink => apart(netlink_socket),
         }
     }
 
@@ -174,14 +163,47 @@ fn done(returned: libc::c_long) -> io::Result<()> {
 const REALTIME: libc::c_int = 1 << 13 | 4;
 const BEST_EFFORT: libc::c_int = 2 << 13 | 4;
 
-/// Sets the I/O priority of a thread that ends right after.
+/// Sets the own I/O priority.
 fn io_priority(priority: libc::c_int) -> io::Result<()> {
     const WHO_PROCESS: libc::c_int = 1;
-    let asked = std::thread::Builder::new().name("right".to_owned()).spawn(move || {
-        // SAFETY: takes three integers; 0 is this thread.
-        done(unsafe { libc::syscall(libc::SYS_ioprio_set, WHO_PROCESS, 0, priority) })
-    })?;
-    asked.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
+    // SAFETY: takes three integers; 0 is this thread.
+    done(unsafe { libc::syscall(libc::SYS_ioprio_set, WHO_PROCESS, 0, priority) })
+}
+
+/// Sets the capabilities that it has.
+fn same_capabilities() -> io::Result<()> {
+    let same = rustix::thread::capabilities(None)?;
+    Ok(rustix::thread::set_capabilities(None, same)?)
+}
+
+fn netlink_socket() -> io::Result<()> {
+    let socket = rustix::net::socket_with(
+        rustix::net::AddressFamily::NETLINK,
+        rustix::net::SocketType::DGRAM,
+        rustix::net::SocketFlags::CLOEXEC,
+        Some(rustix::net::netlink::KOBJECT_UEVENT),
+    );
+    Ok(socket.map(drop)?)
+}
+
+/// Makes an attempt in a child, which it may kill and of which it may change what it likes. The attempt allocates
+/// nothing and takes no lock: other threads may hold one at this moment.
+fn apart(attempt: impl FnOnce() -> io::Result<()>) -> Option<bool> {
+    // SAFETY: the child makes system calls only, and ends without unwinding.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: takes integers. No core of a child that a filter kills.
+        unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) };
+        let errno = attempt().map_or_else(|error| error.raw_os_error().unwrap_or(libc::EIO), |()| 0);
+        // SAFETY: takes an integer, and does not return.
+        unsafe { libc::_exit(errno) };
+    }
+    let (_, status) = waitpid(Some(Pid::from_raw(child)?), WaitOptions::empty()).ok()??;
+    match status.exit_status() {
+        Some(0) => Some(true),
+        Some(errno) => granted(Err(io::Error::from_raw_os_error(errno))),
+        None => Some(false),
+    }
 }
 
 /// Opens a file in memory that no mode lets anyone open.

@@ -153,7 +153,7 @@ impl Noise {
 
 fn document(value: Value) -> Document {
     let kind = value["kind"].as_str().expect("a kind").to_owned();
-    ALL_KINDS.read(&kind, &value.to_string()).expect("still a document").expect("a known kind")
+    ALL_KINDS.read_value(&kind, value).expect("still a document").expect("a known kind")
 }
 
 /// `NaN` and `inf` as a number would print them, not as part of a word.
