@@ -214,6 +214,8 @@ impl Daemon {
         } else {
             self.manager.ready();
         }
+        // Not before: it takes 20 ms, and nothing but the status needs it.
+        self.state.lacking_rights = crate::rights::lacking(&self.machine.sense);
         while !self.is_finished {
             self.turn()?;
         }

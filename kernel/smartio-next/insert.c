@@ -119,10 +119,9 @@ static void smartio_enqueue(struct smartio_data *sd, struct request *rq, u32 kin
 	list_add_tail(&rq->queuelist, &sd->queues[queue].fifo[kind]);
 	sd->waiting[kind] |= BIT(queue);
 	sd->nr_waiting[kind]++;
-	rq->elv.priv[1] = (void *)(unsigned long)blk_rq_bytes(rq);
+	smartio_set_state(rq, kind | queue << SMARTIO_RQ_QUEUE_SHIFT | smartio_size_bits(rq));
 	if (kind == SMARTIO_URGENT)
-		sd->urgent_waiting_bytes += blk_rq_bytes(rq);
-	smartio_set_state(rq, kind | queue << SMARTIO_RQ_QUEUE_SHIFT);
+		sd->urgent_waiting_bytes += smartio_rq_bytes(rq);
 }
 
 static void smartio_unlink(struct smartio_data *sd, struct request *rq)
@@ -135,7 +134,7 @@ static void smartio_unlink(struct smartio_data *sd, struct request *rq)
 	sd->nr_waiting[kind]--;
 	/* As it was when it arrived: merges count with the request that they join. */
 	if (kind == SMARTIO_URGENT)
-		sd->urgent_waiting_bytes -= (u32)(unsigned long)rq->elv.priv[1];
+		sd->urgent_waiting_bytes -= smartio_rq_bytes(rq);
 }
 
 void smartio_remove(struct smartio_data *sd, struct request *rq)
@@ -217,7 +216,8 @@ void smartio_requests_merged(struct request_queue *q, struct request *rq, struct
 			smartio_promote(sd, rq);
 		return;
 	}
-	if (managed && smartio_state(rq) == smartio_state(next)) {
+	if (managed && smartio_rq_kind(rq) == smartio_rq_kind(next) &&
+	    smartio_rq_queue(rq) == smartio_rq_queue(next)) {
 		/* The block layer has given rq the earlier start time of both. */
 		if (rq->start_time_ns == next->start_time_ns)
 			list_move(&rq->queuelist, &next->queuelist);

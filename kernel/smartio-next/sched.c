@@ -233,24 +233,26 @@ static struct request *smartio_pick(struct smartio_data *sd, u64 now)
 static void smartio_start(struct smartio_data *sd, struct request *rq, u64 now)
 {
 	u32 kind = smartio_rq_kind(rq), queue = smartio_rq_queue(rq);
-	unsigned long state = kind | queue << SMARTIO_RQ_QUEUE_SHIFT | SMARTIO_RQ_IN_FLIGHT;
+	unsigned long state = kind | queue << SMARTIO_RQ_QUEUE_SHIFT | SMARTIO_RQ_IN_FLIGHT |
+			      smartio_size_bits(rq);
 
 	if (kind == SMARTIO_READ) {
 		sd->reads_in_flight[smartio_section(queue)]++;
 	} else if (kind == SMARTIO_URGENT && !smartio_crowd(sd)) {
-		rq->elv.priv[1] = (void *)(unsigned long)blk_rq_bytes(rq);
 		sd->urgent_in_flight++;
-		sd->urgent_bytes += blk_rq_bytes(rq);
 	} else {
 		state |= SMARTIO_RQ_BACKGROUND;
-		rq->elv.priv[1] = (void *)(unsigned long)blk_rq_bytes(rq);
 		sd->background.in_flight++;
-		sd->background.bytes += blk_rq_bytes(rq);
 	}
 	sd->turn++;
 	sd->queues[queue].in_flight++;
 	sd->counters.dispatched[kind]++;
 	smartio_set_state(rq, state);
+	smartio_set_stamp(rq, now);
+	if (state & SMARTIO_RQ_BACKGROUND)
+		sd->background.bytes += smartio_rq_bytes(rq);
+	else if (kind == SMARTIO_URGENT)
+		sd->urgent_bytes += smartio_rq_bytes(rq);
 }
 
 struct request *smartio_dispatch_request(struct blk_mq_hw_ctx *hctx)
@@ -333,19 +335,19 @@ static void smartio_leave(struct smartio_data *sd, struct request *rq, u64 now)
 	sd->queues[queue].in_flight--;
 	if (section == 2 && now)
 		sd->background.idle_ns = now + SMARTIO_IDLE_PART *
-					 smartio_since(rq->io_start_time_ns, now);
+					 smartio_since_stamp(rq, now);
 	if (kind == SMARTIO_READ) {
 		sd->reads_in_flight[section]--;
 		if (now && section < 2 && !smartio_reads(sd, 1) && !smartio_reads_wait(sd, 1))
 			smartio_read_done(sd, section, now);
 	} else if (state & SMARTIO_RQ_BACKGROUND) {
 		sd->background.in_flight--;
-		sd->background.bytes -= (u32)(unsigned long)rq->elv.priv[1];
+		sd->background.bytes -= smartio_rq_bytes(rq);
 		if (now && !sd->background.in_flight && kind != SMARTIO_TRIM)
 			sd->background.took_ns = smartio_mean(sd->background.took_ns,
-				smartio_since(rq->io_start_time_ns, now));
+							      smartio_since_stamp(rq, now));
 	} else {
-		sd->urgent_bytes -= (u32)(unsigned long)rq->elv.priv[1];
+		sd->urgent_bytes -= smartio_rq_bytes(rq);
 		if (!--sd->urgent_in_flight && now)
 			sd->commit.until_ns = now + SMARTIO_COMMIT_NS;
 	}

@@ -53,7 +53,8 @@
 #define SMARTIO_RQ_QUEUE_SHIFT	3
 #define SMARTIO_RQ_QUEUE	0x00f8ul
 #define SMARTIO_RQ_IN_FLIGHT	0x0100ul
-#define SMARTIO_RQ_BACKGROUND	0x0200ul	/* counted in background_in_flight */
+#define SMARTIO_RQ_BACKGROUND	0x0200ul	/* counted in background.in_flight */
+#define SMARTIO_RQ_PAGES_SHIFT	10		/* of 4 KiB, when it was counted */
 
 struct smartio_queue {
 	struct list_head fifo[SMARTIO_NR_KINDS];
@@ -178,7 +179,35 @@ static inline u32 smartio_rq_queue(struct request *rq)
 	return (smartio_state(rq) & SMARTIO_RQ_QUEUE) >> SMARTIO_RQ_QUEUE_SHIFT;
 }
 
-/* elv.priv[1]: bytes and dispatch time of a background write, in KiB and us. */
+/* Bytes of a request, whose own number falls to 0 until it is complete. */
+static inline u32 smartio_rq_bytes(struct request *rq)
+{
+	return smartio_state(rq) >> SMARTIO_RQ_PAGES_SHIFT << 12;
+}
+
+/* Keeps the bytes of a request in its state; up to 4 GiB on 32 bits, as blk_rq_bytes() has them. */
+static inline unsigned long smartio_size_bits(struct request *rq)
+{
+	return (unsigned long)DIV_ROUND_UP(blk_rq_bytes(rq), 4096u) << SMARTIO_RQ_PAGES_SHIFT;
+}
+
+/* elv.priv[1]: dispatch time, truncated to a pointer. */
+#define SMARTIO_STAMP_SHIFT (BITS_PER_LONG == 64 ? 0 : 10)
+
+static inline void smartio_set_stamp(struct request *rq, u64 now)
+{
+	rq->elv.priv[1] = (void *)(unsigned long)(now >> SMARTIO_STAMP_SHIFT);
+}
+
+static inline u64 smartio_since_stamp(struct request *rq, u64 now)
+{
+	unsigned long ticks = (unsigned long)(now >> SMARTIO_STAMP_SHIFT) -
+			      (unsigned long)rq->elv.priv[1];
+
+	/* Timestamps of completions may precede those of dispatches. */
+	return (long)ticks < 0 ? 0 : (u64)ticks << SMARTIO_STAMP_SHIFT;
+}
+
 static inline u32 smartio_section(u32 queue)
 {
 	return queue >> 3;

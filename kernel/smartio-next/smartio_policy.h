@@ -5,7 +5,7 @@
  * KUnit and a build in user space test them with random inputs.
  *
  * Terms:
- *  background  a write that nobody waits for: neither a commit nor of a thread that reads
+ *  background  an asynchronous write: neither a step of a commit nor of a thread that reads
  *  beside      reads or commits wait, are in the device, or were seen within a slice
  *  hold        time in which background writes wait for a read or a commit that is expected
  *  credit      how long they may still be held

@@ -29,7 +29,6 @@ use crate::places::Places;
 use crate::profiles;
 use crate::recorder::Recorder;
 use crate::returns::Returns;
-use crate::rights;
 use crate::savings::Savings;
 use crate::screen::Screen;
 use crate::service::ServiceManager;
@@ -136,7 +135,6 @@ impl Daemon {
         }
         let mut killers = Killers::default();
         killers.refresh(&sense, now.monotonic_ns);
-        let lacking_rights = rights::lacking(&sense);
         let mut hook = Hook::default();
         hook.configure(&config.hook);
         let record = options.record(&config);
@@ -174,7 +172,7 @@ impl Daemon {
                 under: BTreeMap::new(),
                 trouble,
                 failing: BTreeSet::new(),
-                lacking_rights,
+                lacking_rights: Vec::new(),
                 account: Account::default(),
                 counts: Counts::default(),
                 started_unix_ms: now.wall_unix_ms(),

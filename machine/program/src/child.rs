@@ -55,8 +55,8 @@ pub fn end_with(parent: Pid, signal: Signal) -> io::Result<()> {
     if getppid() == Some(parent) { Ok(()) } else { Err(Errno::SRCH.into()) }
 }
 
-/// Has the program that `command` starts run without any capability, whoever its user is, and get none by what it
-/// executes; in a session of its own, whose process group has its id. Root without capabilities owns root's files and
+/// The program that `command` starts has no capability, also as root, and gets none by what it executes. It is in a
+/// session of its own, whose process group has its id. Root without capabilities owns root's files and
 /// no more. Starting the program fails where a right cannot be given up.
 pub fn without_rights(command: &mut Command) {
     // SAFETY: the closure makes system calls on constants between fork and exec; it does not allocate or lock.
