@@ -163,6 +163,13 @@ impl Trials {
         }
     }
 
+    /// Whether no engine acts that is tried on the machine as a whole: an app that comes to the foreground needs nothing.
+    pub fn leave_memory_alone(&mut self, now_unix_ms: u64) -> bool {
+        let of_machine = self.plans.iter().filter(|(_, plan)| plan.is_none_or(|plan| plan.scope == Scope::Machine));
+        let engines: Vec<String> = of_machine.map(|(engine, _)| engine.clone()).collect();
+        engines.iter().all(|engine| self.scans(engine, now_unix_ms) != Scans::All)
+    }
+
     /// Takes in a round: episodes begin and end by it. Gives the trials that changed their phase.
     pub fn after(&mut self, round: &ForTrials, observed: &Observed<'_>) -> Vec<Change> {
         let happened = |kind: &EventKind| matches!(kind, EventKind::Resumed { .. } | EventKind::Configured);

@@ -256,8 +256,10 @@ fn memory_is_tried_by_blocks_of_time_after_a_wash_out() {
         (arm, reads_back)
     };
     assert_eq!(world.trials.scans("mars", 0), Scans::Few, "it reads nothing back");
+    assert!(world.trials.leave_memory_alone(0));
     assert_eq!(hour(&mut world, true).0, Arm::Observing);
     assert_eq!((world.only().phase, world.trials.scans("mars", 0)), (Phase::OnTrial, Scans::All));
+    assert!(!world.trials.leave_memory_alone(0));
     assert_eq!(world.trials.next_ns().map(|ns| ns > world.now.at_ns), Some(true));
     let blocks: Vec<(Arm, Vec<bool>)> = (0..4).map(|_| hour(&mut world, true)).collect();
     let of = world.only();
