@@ -123,7 +123,7 @@ static int smartio_state_show(void *data, struct seq_file *m)
 		   sd->reader.until_ns > now ? sd->reader.until_ns - now : 0);
 	seq_printf(m, "pause_ns %u\n", sd->reader.pause_ns);
 	seq_printf(m, "hits %u/256\n", sd->reader.hits);
-	seq_printf(m, "write_tags %u\n", smartio_write_tags(sd));
+	seq_printf(m, "write_tags %u\n", smartio_write_tags(sd, false));
 	spin_unlock_irq(&sd->lock);
 	return 0;
 }

@@ -59,6 +59,11 @@ static u32 smartio_queue_of(struct request *rq, u32 kind)
 	}
 }
 
+static bool smartio_sender_is_idle(void)
+{
+	return IOPRIO_PRIO_CLASS(get_current_ioprio()) == IOPRIO_CLASS_IDLE;
+}
+
 /* What is known of the current thread; a slot is that of the last one with its hash. */
 static struct smartio_thread *smartio_thread(struct smartio_data *sd)
 {
@@ -252,14 +257,20 @@ bool smartio_bio_merge(struct request_queue *q, struct bio *bio, unsigned int nr
 
 /* ---- a request arrives ---- */
 
-/* Tags available to writes, in the unit of limit_depth. */
-u32 smartio_write_tags(struct smartio_data *sd)
+/*
+ * Tags available to writes, in the unit of limit_depth. Beside reads twice the reserve is kept from
+ * them, and three quarters from the idle class: waiting writes must leave reads as many as the
+ * device accepts, which are half of all.
+ */
+u32 smartio_write_tags(struct smartio_data *sd, bool idle)
 {
-	u32 all = sd->q->nr_requests;
+	u32 all = sd->q->nr_requests, percent = sd->read_reserve_percent;
 
 	if (sd->word_tags)
 		all = min(all, sd->word_tags);
-	return smartio_tags(all, sd->read_reserve_percent);
+	if (smartio_lately(sd, sd->reader.seen))
+		percent = idle ? 75 : min(2 * percent, 75u);
+	return smartio_tags(all, percent);
 }
 
 /*
@@ -273,7 +284,7 @@ void smartio_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 	if (op_is_write(opf) &&
 	    (smartio_kind_of(opf) != SMARTIO_URGENT ||
 	     (!(opf & (REQ_META | REQ_PRIO | REQ_SWAP)) && smartio_fills(sd))))
-		data->shallow_depth = smartio_write_tags(sd);
+		data->shallow_depth = smartio_write_tags(sd, smartio_sender_is_idle());
 }
 
 void smartio_prepare_request(struct request *rq)

@@ -48,8 +48,7 @@ void smartio_account(struct smartio_data *sd, u64 now)
 		smartio_credit(sd->background.credit_ns, smartio_since(sd->background.at_ns, now),
 			       waits || in_flight, waits && !in_flight, sd->write_share_percent);
 	sd->background.at_ns = now;
-	sd->background.holding = smartio_holding(sd->background.holding, sd->background.credit_ns,
-						 sd->reader.pause_ns);
+	sd->background.holding = smartio_holding(sd->background.holding, sd->background.credit_ns);
 }
 
 static struct smartio_view smartio_view_of(struct smartio_data *sd, u32 section, u64 now)

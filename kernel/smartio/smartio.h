@@ -277,7 +277,7 @@ static inline bool smartio_crowd(struct smartio_data *sd)
 }
 
 /* insert.c */
-u32 smartio_write_tags(struct smartio_data *sd);
+u32 smartio_write_tags(struct smartio_data *sd, bool idle);
 void smartio_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data);
 void smartio_prepare_request(struct request *rq);
 bool smartio_bio_merge(struct request_queue *q, struct bio *bio, unsigned int nr_segs);

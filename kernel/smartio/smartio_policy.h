@@ -160,16 +160,12 @@ static inline u64 smartio_credit(u64 credit_ns, u64 elapsed_ns, bool busy, bool 
 }
 
 /*
- * Whether writes are held, with hysteresis: a hold that is shorter than a few pauses of
- * the readers lets none of them read twice.
+ * Whether writes are held, with hysteresis: each turn begins with the reads that waited for a
+ * write, and only the later ones of it find the device free.
  */
-static inline bool smartio_holding(bool holding, u64 credit_ns, u32 pause_ns)
+static inline bool smartio_holding(bool holding, u64 credit_ns)
 {
-	u64 least = 4 * ((u64)pause_ns + SMARTIO_HOLD_SLACK_NS);
-
-	if (least > SMARTIO_CREDIT_NS)
-		least = SMARTIO_CREDIT_NS;
-	return holding ? credit_ns > 0 : credit_ns >= least;
+	return holding ? credit_ns > 0 : credit_ns >= SMARTIO_CREDIT_NS / 2;
 }
 
 /* Decides whether a background write may go to the device. */

@@ -251,6 +251,7 @@ extern _Thread_local struct task_struct host_task;
 #define req_op(rq)		((rq)->cmd_flags & REQ_OP_MASK)
 #define blk_rq_bytes(rq)		((rq)->bytes)
 #define req_get_ioprio(rq)		((rq)->ioprio)
+#define get_current_ioprio()		0
 #define trace_block_rq_insert(rq)	((void)(rq))
 
 static inline void blk_mq_sched_mark_restart_hctx(struct blk_mq_hw_ctx *hctx)

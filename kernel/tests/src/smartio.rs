@@ -70,7 +70,7 @@ mod raw {
         /// Credit after a time with background writes, or without any in the device.
         pub safe fn host_credit(credit_ns: u64, elapsed_ns: u64, busy: bool, idle: bool, share_percent: u32) -> u64;
         /// Whether the credit is being used.
-        pub safe fn host_holding(holding: bool, credit_ns: u64, pause_ns: u32) -> bool;
+        pub safe fn host_holding(holding: bool, credit_ns: u64) -> bool;
         /// Whether a background write may go now.
         pub safe fn host_judge(view: &View) -> Verdict;
         /// When a write that is held is judged anew at the latest.
