@@ -351,11 +351,10 @@ static void smartio_insert(struct smartio_data *sd, struct request *rq, bool at_
 	}
 	if (kind == SMARTIO_READ)
 		smartio_read_arrives(sd, rq);
-	if (kind == SMARTIO_URGENT) {
+	if (kind == SMARTIO_URGENT)
 		sd->commit.seen = jiffies | 1;
-	} else if (kind == SMARTIO_BULK && smartio_reads_too(sd)) {
+	else if (kind == SMARTIO_BULK && smartio_reads_too(sd))
 		kind = SMARTIO_OWN;
-	}
 	queue = smartio_queue_of(rq, kind);
 	smartio_set_state(rq, kind | queue << SMARTIO_RQ_QUEUE_SHIFT);
 	/* When discards merge twice, the block layer loses that one waits here. */

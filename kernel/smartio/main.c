@@ -40,6 +40,7 @@ static int smartio_init_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)
 	struct request_queue *q = hctx->queue;
 	struct smartio_data *sd = q->elevator->elevator_data;
 	struct sbitmap_queue *tags = &hctx->sched_tags->bitmap_tags;
+
 	sd->word_tags = smartio_shallow_per_word ? 1u << tags->sb.shift : 0;
 	sbitmap_queue_min_shallow_depth(tags, 1);
 	return 0;

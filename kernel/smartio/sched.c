@@ -89,7 +89,7 @@ static bool smartio_may_write(struct smartio_data *sd, struct request *rq, u64 n
 	return verdict == SMARTIO_GO;
 }
 
-/* The first level of these with its turn: at most a quantum of one is in flight when others wait. */
+/* The first level with room: at most a quantum of one is in flight when others wait. */
 static u32 smartio_level(struct smartio_data *sd, u32 queues)
 {
 	u32 others = smartio_waiting(sd);
@@ -162,7 +162,8 @@ static struct request *smartio_expired(struct smartio_data *sd, u64 now, bool *o
 
 	if (sd->turn < sd->quantum)
 		return NULL;
-	rq = smartio_older_than(sd, BIT(SMARTIO_IDLE_QUEUE), SMARTIO_IDLE_SLICES * sd->slice_ns, now);
+	rq = smartio_older_than(sd, BIT(SMARTIO_IDLE_QUEUE),
+				SMARTIO_IDLE_SLICES * sd->slice_ns, now);
 	if (!rq)
 		rq = smartio_older_than(sd, BIT(SMARTIO_IDLE_QUEUE) - 1, sd->slice_ns, now);
 	if (!rq) {
