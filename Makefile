@@ -109,7 +109,7 @@ dist: small ## small binaries, man pages and shell completions in target/dist (A
 
 deb: small ## Debian packages in target/dist: command and daemon; session; laboratory; scheduler for DKMS (ARCH=arm64)
 	@scripts/setup deb
-	DEB_HOST_ARCH=$(ARCH) packaging/deb $(TARGET)
+	DEB_HOST_ARCH=$(ARCH) DEB_QUICKLY=$(if $(filter release,$(PROFILE)),1) packaging/deb $(TARGET)
 	packaging/dkms-deb $(TARGET)
 
 clean: ## remove what was built
