@@ -36,7 +36,8 @@ ICF_FLAG := -C link-arg=-Wl,--icf=all
 ICF = $(shell mkdir -p $(SMALL) && echo 'fn main() {}' | \
 	rustc --target $(TRIPLE) $(ICF_FLAG) -o $(SMALL)/icf - 2>/dev/null && echo '$(ICF_FLAG)')
 
-.PHONY: help setup first build small phone run check test audit bench fleet fleet-test kernel-test kernel-bench dist deb clean
+.PHONY: help setup first build small phone run check test audit bench fleet fleet-test kernel-test kernel-bench \
+	dist deb clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -46,7 +46,8 @@ pub(crate) fn virtual_time(phone: &PhoneFacts) -> Option<String> {
     };
     Some(format!(
         "This is an emulated device in virtual time: its clock counts instructions, so that a repeat gives the same \
-         figures, and one processor of {per_us} instructions a microsecond does the work of app, screen and background.{brisk}"
+         figures, and one processor of {per_us} instructions a microsecond does the work of app, screen and \
+         background.{brisk}"
     ))
 }
 

@@ -1,4 +1,5 @@
-//! What runs inside of a phone for `brisk phone returns` and `brisk phone day`: apps that stay open, and visits to them.
+//! What runs inside of a phone for `brisk phone returns` and `brisk phone day`: apps that stay open, and visits to
+//! them.
 
 use std::process::{Child, Command, ExitCode};
 use std::time::{Duration, Instant};
