@@ -66,7 +66,9 @@ impl Brisk {
         match self {
             Self::Off => "brisk does not run".to_owned(),
             Self::Default => "brisk and brisk-session run as their packages come".to_owned(),
-            Self::Engines(engines) => format!("brisk runs with {} named, and brisk-session", engines.join(" and ")),
+            Self::Engines(engines) => {
+                format!("brisk runs with {} named, and brisk-session", brisk_report::format::list(engines))
+            }
         }
     }
 

@@ -175,6 +175,7 @@ fn trials_of(trials: &Trials) -> Vec<VirtualTrial> {
 fn brisk_words(brisk: &[Brisk], warm_up: u16) -> String {
     let after = match warm_up {
         0 => String::new(),
+        1 => ", after a launch of each app that does not count".to_owned(),
         n => format!(", after {n} launches of each app that do not count"),
     };
     let words = |brisk: &Brisk| match brisk {
@@ -183,7 +184,7 @@ fn brisk_words(brisk: &[Brisk], warm_up: u16) -> String {
             Some(format!("as its package comes, with each engine tried first and held out in between{after}"))
         }
         Brisk::Engines(engines) => {
-            Some(format!("with {} named, which act from the first launch on{after}", engines.join(" and ")))
+            Some(format!("with {} named, which act without trials{after}", brisk_report::format::list(engines)))
         }
     };
     brisk.iter().filter_map(words).collect::<Vec<_>>().join("; ")
@@ -333,9 +334,9 @@ mod tests {
 
     #[test]
     fn how_brisk_ran_is_said_honestly() {
-        let named = Brisk::Engines(vec!["prefetch".to_owned(), "smartio".to_owned()]);
+        let named = Brisk::Engines(["prefetch", "smartio", "mars"].map(str::to_owned).to_vec());
         let words = brisk_words(&[Brisk::Off, named], 0);
-        assert_eq!(words, "with prefetch and smartio named, which act from the first launch on");
+        assert_eq!(words, "with prefetch, smartio and mars named, which act without trials");
         assert!(brisk_words(&[Brisk::Off, Brisk::Default], 30).contains("tried first"));
         assert_eq!(brisk_words(&[Brisk::Off], 30), "");
     }
