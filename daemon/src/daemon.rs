@@ -68,7 +68,7 @@ const CHANGED_NS: u64 = 2_000_000_000;
 /// Time of the second round of `--once`.
 const ONCE_NS: u64 = 1_000_000_000;
 /// An app that comes to the foreground answers its user for this time before engines that would do nothing are asked.
-const ANSWER_NS: u64 = 500_000_000;
+const ANSWER_NS: u64 = 800_000_000;
 /// Maximum of events that wait for a round; further ones are counted and dropped.
 const EVENTS_MAX: usize = 1000;
 /// Kinds of trouble that are kept and logged: messages may name processes.
