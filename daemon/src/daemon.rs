@@ -231,6 +231,8 @@ impl Daemon {
     fn end(mut self) -> anyhow::Result<()> {
         self.manager.stopping();
         self.moment.now = Reading::now();
+        let changes = self.policy.trials.end(self.moment.now.wall_unix_ms());
+        self.take_in_trials(&changes);
         self.save_learned();
         let restored = self.actuator.restore();
         self.attempts.close();
