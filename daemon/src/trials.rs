@@ -46,6 +46,17 @@ pub struct Change {
     pub why: Why,
 }
 
+/// Returns whose page tables are scanned for an engine, the fewest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scans {
+    /// It is off, or rests: what it would learn may wait.
+    None,
+    /// It learns, and reads nothing back.
+    Few,
+    /// It reads back. Held out it sees the same, so that both arms are alike but for what it does.
+    All,
+}
+
 /// All trials.
 #[derive(Debug, Default)]
 pub struct Trials {
@@ -138,12 +149,26 @@ impl Trials {
         left_out
     }
 
-    /// Whether an engine is off, or rests on the machine as a whole: what it would learn may wait.
+    /// Which returns to apps are to be scanned for an engine.
     #[must_use]
-    pub fn rests(&self, engine: &str) -> bool {
-        let of_machine =
-            |(subject, trial): (&Subject, &Trial)| *subject == Subject::Machine && trial.phase == Phase::Resting;
-        self.kept.ladder(engine) == Ladder::Off || self.kept.trials(engine).any(of_machine)
+    pub fn scans(&mut self, engine: &str, now_unix_ms: u64) -> Scans {
+        let is_tried = self.is_on && self.plans.get(engine).is_some_and(Option::is_some);
+        if self.kept.ladder(engine) == Ladder::Off {
+            return Scans::None;
+        }
+        match self.kept.arm(engine, &Subject::Machine, now_unix_ms) {
+            _ if !is_tried => Scans::All,
+            Arm::Off | Arm::Resting => Scans::None,
+            Arm::Observing => Scans::Few,
+            Arm::On | Arm::HeldOut => Scans::All,
+        }
+    }
+
+    /// Whether no engine acts that is tried on the machine as a whole: an app that comes to the foreground needs nothing.
+    pub fn leave_memory_alone(&mut self, now_unix_ms: u64) -> bool {
+        let of_machine = self.plans.iter().filter(|(_, plan)| plan.is_none_or(|plan| plan.scope == Scope::Machine));
+        let engines: Vec<String> = of_machine.map(|(engine, _)| engine.clone()).collect();
+        engines.iter().all(|engine| self.scans(engine, now_unix_ms) != Scans::All)
     }
 
     /// Takes in a round: episodes begin and end by it. Gives the trials that changed their phase.

@@ -311,8 +311,11 @@ fn memory_is_tried_by_blocks_of_time_after_a_wash_out() {
         world.round(60_000, subject, None, &[]);
         (arm, reads_back)
     };
+    assert_eq!(world.trials.scans("mars", 0), Scans::Few, "it reads nothing back");
+    assert!(world.trials.leave_memory_alone(0));
     assert_eq!(hour(&mut world, true).0, Arm::Observing);
-    assert_eq!(world.only().phase, Phase::OnTrial);
+    assert_eq!((world.only().phase, world.trials.scans("mars", 0)), (Phase::OnTrial, Scans::All));
+    assert!(!world.trials.leave_memory_alone(0));
     assert_eq!(world.trials.next_ns().map(|ns| ns > world.now.at_ns), Some(true));
     let blocks: Vec<(Arm, Vec<bool>)> = (0..4).map(|_| hour(&mut world, true)).collect();
     let of = world.only();
@@ -323,7 +326,7 @@ fn memory_is_tried_by_blocks_of_time_after_a_wash_out() {
         let first = reads_back.iter().filter(|back| **back).count();
         assert!((4..=6).contains(&first) && reads_back[..first].iter().all(|back| *back), "{reads_back:?}");
     }
-    assert!(!world.trials.rests("mars"));
+    assert_eq!(world.trials.scans("mars", 0), Scans::All);
     hour(&mut world, false);
     assert_eq!(world.only().acted.episodes + world.only().held_out.episodes, 4, "nothing was to be done");
 }
@@ -334,7 +337,7 @@ fn a_person_switches_an_engine_and_it_is_kept() {
     assert!(!world.trials.switch("turbo", Some(Ladder::On), 0));
     assert!(world.trials.switch("prefetch", Some(Ladder::Off), 0));
     let off = LeftOut { engine: "prefetch".to_owned(), subject: None, arm: Arm::Off, reads_back: false };
-    assert_eq!((world.left_out().as_slice(), world.trials.rests("prefetch")), (std::slice::from_ref(&off), true));
+    assert_eq!((world.left_out().as_slice(), world.trials.scans("prefetch", 0)), (&[off.clone()][..], Scans::None));
     let text = world.trials.text().expect("something is known");
     let mut again = World::with("prefetch", LAUNCHES, Trials::of(Some(&text)).expect("a text"), "6.12");
     assert_eq!(again.left_out(), [off]);
