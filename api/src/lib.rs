@@ -29,6 +29,7 @@ mod surveys;
 #[cfg(test)]
 mod tests;
 mod trial;
+mod tries;
 
 pub use client::{Client, ClientError};
 pub use dirs::{SESSION_SOCKET, SOCKET, run_dir};
@@ -43,3 +44,4 @@ pub use status::{
 };
 pub use surveys::{AppLaunches, AppMemory, AppPages, Apps, Launches, MemorySurvey, Pages, PagesSurvey};
 pub use trial::{Effect, EngineTrial, Figure, Ladder, Phase, StageOfTrial, SubjectTrial, Sums, Trials};
+pub use tries::{Ended, Tried, Tries, Try};

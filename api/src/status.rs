@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::resting::Resting;
 use crate::rights::LackingRight;
 use crate::trial::Trials;
+use crate::tries::Tried;
 
 /// A managed device.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +23,8 @@ pub struct Device {
     pub kind: String,
     /// What of [`PARTS`] was measured of it.
     pub measured: Vec<String>,
+    /// What was tried and is not known.
+    pub tried: Vec<Tried>,
 }
 
 /// What `brisk tune` measures of a device.
@@ -29,8 +32,8 @@ pub const PARTS: [&str; 3] = ["speeds", "settings", "costs"];
 
 impl Device {
     #[must_use]
-    pub fn new(device: &device::Device, measured: Vec<String>) -> Self {
-        Self { name: device.name.clone(), model: device.model.clone(), kind: device.kind.clone(), measured }
+    pub fn new(device: &device::Device, measured: Vec<String>, tried: Vec<Tried>) -> Self {
+        Self { name: device.name.clone(), model: device.model.clone(), kind: device.kind.clone(), measured, tried }
     }
 
     /// What of it is to be measured still.

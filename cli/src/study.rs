@@ -14,7 +14,7 @@ use brisk_command::session::Session;
 use brisk_command::{duration, size};
 use clap::Subcommand;
 
-pub(crate) use self::kept::{Keep, speeds_of};
+pub(crate) use self::kept::{Keep, keep_tries, speeds_of, tries_of};
 use crate::bench::{Shared, place};
 
 const AFTER_HELP: &str = "\

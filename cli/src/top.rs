@@ -236,7 +236,7 @@ mod tests {
             ..classify(&AppFacts { id: id.into(), launching, ..AppFacts::default() })
         };
         let status = Status {
-            devices: vec![Device { name: "sda".into(), model: "KLU".into(), kind: "ufs".into(), measured: Vec::new() }],
+            devices: vec![Device { name: "sda".into(), model: "KLU".into(), kind: "ufs".into(), ..Default::default() }],
             settings: vec![SettingState { resolved, original: None, since_unix_ms: 0, outcome: Outcome::Unchanged }],
             apps: vec![app("cron", false), app("mail", true)],
             ..Status::default()

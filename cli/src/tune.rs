@@ -2,12 +2,15 @@
 //! a device is new (dissertation 4.3: a profiler runs at installation).
 //!
 //! Each part is a separate command; they run one after the other. A part that is complete is kept when a later one is
-//! stopped. The service measures one part at a time (`--step`), when the machine is quiet.
+//! stopped. The service measures one part at a time (`--step`), when the machine is quiet, within limits of time and
+//! wear (`budget`). What could not be measured is kept with the reason (`brisk_api::Tries`) and tried again later; where
+//! no setting is better than those of the device, that is known too.
 //!
 //! The dissertation's concurrency parameters (4.2.5) are not among the parts. How many reads a device serves at once is
 //! one of its speeds; how many writes may be in flight is found with the other settings, by the latency of reads beside
 //! them, which is what the parameter is for.
 
+mod budget;
 mod fleet;
 mod from;
 #[cfg(test)]
@@ -17,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context as _, bail};
-use brisk_api::{ClientError, LeftAlone, dirs};
+use brisk_api::{ClientError, Ended, LeftAlone, Status, Tried, Tries, dirs};
 use brisk_bench::place::Place;
 use brisk_command::defaults::NO_FILE;
 use brisk_command::json::{Document, Json};
@@ -33,6 +36,7 @@ use serde_json::json;
 
 use crate::status::Socket;
 use crate::study;
+use budget::Watch;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -41,6 +45,10 @@ Examples:
   brisk tune --step                # one part, if the machine is quiet: what the service does each hour
   brisk tune mmcblk1 --again       # measure a card anew
   brisk tune --from profiles.json --key fleet.pub   # start from what other devices of this model found
+
+A step ends when apps wait for the storage or the battery is in use, costs also after four minutes, and continues \
+another time. All steps together write a 32nd of the capacity to find settings, and four times as much for costs. What \
+failed is tried again after a day, then two, four and so on; 'brisk status' shows it.
 
 It measures how fast a device is, which settings give the lowest read latency under mixed load, and what each \
 scheduler and depth costs in energy and delay: with work files on the device, a gigabyte or some, removed at the end. \
@@ -70,7 +78,8 @@ pub(crate) struct Args {
     /// About three minutes a device instead of fifteen: fewer repetitions, and nothing about energy
     #[arg(long)]
     quick: bool,
-    /// Measure one part of one device, and nothing while others use the storage or the processors
+    /// Measure one part of one device, and nothing while others use the storage or the processors, the battery is in
+    /// use or the daemon is suspended by 'brisk reset'
     #[arg(long, conflicts_with_all = ["check", "again", "from"])]
     step: bool,
     /// Start from the signed settings of a fleet, of 'brisk-fleet profiles', and keep them where a comparison here
@@ -113,6 +122,11 @@ enum Measurement {
 const SPEEDS_WRITTEN: &str = "512M";
 
 impl Measurement {
+    /// Its name among [`brisk_api::PARTS`].
+    fn part(self) -> &'static str {
+        brisk_api::PARTS[self as usize]
+    }
+
     const QUICK: [Self; 2] = [Self::Speeds, Self::Settings];
     const ALL: [Self; 3] = [Self::Speeds, Self::Settings, Self::Costs];
 
@@ -125,11 +139,15 @@ impl Measurement {
     }
 
     /// The command that measures it.
-    fn command(self, place: &Path, args: &Args) -> anyhow::Result<Command> {
+    fn command(self, place: &Path, capacity_bytes: u64, args: &Args) -> anyhow::Result<Command> {
+        // The search ends with what it has before the watch would end it with nothing.
+        let max_written = budget::written_bytes_max(self, capacity_bytes) / 4 * 3;
         let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
         match self {
             Self::Speeds => command.args(["bench", "--quick", "--max-written", SPEEDS_WRITTEN, "--save"]),
-            Self::Settings => command.args(["study", "frontier", "--save"]),
+            Self::Settings => {
+                command.args(["study", "frontier", "--save", "--max-written"]).arg(max_written.to_string())
+            }
             Self::Costs => command.arg("profile"),
         };
         if args.quick && self == Self::Settings {
@@ -157,6 +175,10 @@ struct DevicePlan {
     why_not: Option<String>,
     /// What could not be measured.
     failed: Vec<Measurement>,
+    /// What was tried and is not known.
+    tried: Vec<Tried>,
+    #[serde(skip)]
+    tries: Tries,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -180,35 +202,59 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             code = ExitCode::from(1);
         }
     } else if args.step {
-        keep_first(&mut all);
-        if let Some(others) = all.first().and_then(|_| use_by_others(&sense)) {
+        keep_first(&mut all, now_unix_ms());
+        if let Some(others) = all.first().and_then(|_| use_by_others(&sense, &args.socket)) {
             remark(&format!("nothing is measured now: {others}"));
             return Ok(code);
         }
     }
     if !args.check && all.iter().any(|one| !one.missing.is_empty()) {
-        code = measure(&mut all, args)?;
+        code = measure(&sense, &mut all, args)?;
     }
     args.json.show(&Document::new("tune", json!({ "devices": all })), || summary(&all, &left_alone, args))?;
     Ok(code)
 }
 
-/// Leaves what is to be measured first, of the first device that can be.
-fn keep_first(all: &mut Vec<DevicePlan>) {
-    all.retain(|one| one.place.is_some());
+/// Leaves what is due first, of the first device that can be measured.
+fn keep_first(all: &mut Vec<DevicePlan>, now_unix_ms: u64) {
+    all.retain_mut(|one| {
+        one.missing.retain(|part| one.tries.is_due(part.part(), now_unix_ms));
+        one.missing.truncate(1);
+        one.place.is_some() && !one.missing.is_empty()
+    });
     all.truncate(1);
-    all.iter_mut().for_each(|one| one.missing.truncate(1));
 }
 
 /// Whether others use the storage or the processors so much that figures would be wrong, or people be disturbed: by the
-/// pressure of the last minute. A kernel that does not tell is taken as quiet.
-fn use_by_others(sense: &Sense) -> Option<String> {
+/// pressure of the last minute. A kernel that does not tell is taken as quiet. Nor is a machine measured on its battery,
+/// or one whose owner has all settings as they were.
+fn use_by_others(sense: &Sense, socket: &Socket) -> Option<String> {
+    if budget::is_discharging(sense) {
+        return Some("the device runs on its battery".to_owned());
+    }
+    if is_paused(socket) {
+        return Some("briskd is suspended by 'brisk reset', until 'brisk config reload'".to_owned());
+    }
     let quiet = [(Resource::Io, "storage", IO_STALLS_PERCENT), (Resource::Cpu, "a processor", CPU_STALLS_PERCENT)];
     quiet.into_iter().find_map(|(resource, name, most_percent)| {
         let stalled_percent = sense.pressure(resource).ok()?.some.avg60_percent;
         (stalled_percent > most_percent)
             .then(|| format!("in {stalled_percent:.0} % of the last minute something waited for {name}"))
     })
+}
+
+fn capacity_bytes(sense: &Sense, device: &str) -> u64 {
+    sense.block_device(&sysfs_name(device)).map_or(0, |disk| disk.size_bytes)
+}
+
+fn is_paused(socket: &Socket) -> bool {
+    let status: Result<Status, _> = socket.connect().and_then(|mut daemon| daemon.call("GetStatus", &[], "status"));
+    status.is_ok_and(|status| status.paused)
+}
+
+fn now_unix_ms() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The devices that were named, or those that the configuration has briskd manage.
@@ -239,17 +285,9 @@ fn devices_of(
 }
 
 fn todo(sense: &Sense, device: &Device, args: &Args) -> anyhow::Result<DevicePlan> {
-    let kept = study::kept(&args.profiles, &device.model);
-    // A damaged file is measured again; the command that measures reports the damage.
-    let kept = kept.ok().flatten();
-    let speeds = study::speeds_of(&args.profiles, &device.model);
-    let costs = brisk_profile::store::load(&args.profiles, &device.model).ok().flatten();
-    let is_known = |part: &Measurement| match part {
-        Measurement::Speeds => speeds.is_some(),
-        Measurement::Settings => kept.as_ref().is_some_and(|kept| kept.evidence.is_some()),
-        Measurement::Costs => costs.is_some(),
-    };
+    let tries = study::tries_of(&args.profiles, &device.model);
     let parts: &[Measurement] = if args.quick { &Measurement::QUICK } else { &Measurement::ALL };
+    let is_known = |part: &Measurement| is_measured(*part, &device.model, args) || tries.is_settled(part.part());
     let (known, missing): (Vec<Measurement>, Vec<Measurement>) =
         parts.iter().partition(|part| is_known(part) && !args.again);
     let (place, why_not) = match missing.is_empty() {
@@ -257,7 +295,38 @@ fn todo(sense: &Sense, device: &Device, args: &Args) -> anyhow::Result<DevicePla
         false => place_on(sense, &device.name)?.map_or_else(|why| (None, Some(why)), |place| (Some(place), None)),
     };
     let (name, model) = (device.name.clone(), device.model.clone());
-    Ok(DevicePlan { device: name, model, known, missing, place, why_not, failed: Vec::new() })
+    let mut plan = DevicePlan {
+        device: name,
+        model,
+        known,
+        missing,
+        place,
+        why_not,
+        failed: Vec::new(),
+        tried: Vec::new(),
+        tries,
+    };
+    plan.show_tries();
+    Ok(plan)
+}
+
+impl DevicePlan {
+    fn show_tries(&mut self) {
+        let is_missing = |tried: &Tried| self.missing.iter().any(|part| part.part() == tried.part);
+        self.tried = self.tries.shown().into_iter().filter(is_missing).collect();
+    }
+}
+
+/// Whether engines have a file of it. One that is damaged is measured again; the command that measures reports the
+/// damage.
+fn is_measured(part: Measurement, model: &str, args: &Args) -> bool {
+    match part {
+        Measurement::Speeds => study::speeds_of(&args.profiles, model).is_some(),
+        Measurement::Settings => {
+            study::kept(&args.profiles, model).ok().flatten().is_some_and(|kept| kept.evidence.is_some())
+        }
+        Measurement::Costs => brisk_profile::store::load(&args.profiles, model).ok().flatten().is_some(),
+    }
 }
 
 /// The directory on `device` with the most free space, a mount point where files can be made; otherwise why there is
@@ -335,7 +404,11 @@ fn why_no_place(sense: &Sense, storage: &Storage, disk: &str, on_it: &[(&Mount, 
 struct Stillness(Option<Socket>);
 
 impl Stillness {
+    /// One that was suspended before stays so.
     fn begin(socket: &Socket) -> anyhow::Result<Self> {
+        if is_paused(socket) {
+            return Ok(Self(None));
+        }
         match socket.connect() {
             Ok(mut client) => {
                 client.answer("Reset", &[]).context("the daemon cannot be suspended")?;
@@ -362,7 +435,7 @@ impl Drop for Stillness {
     }
 }
 
-fn measure(all: &mut [DevicePlan], args: &Args) -> anyhow::Result<ExitCode> {
+fn measure(sense: &Sense, all: &mut [DevicePlan], args: &Args) -> anyhow::Result<ExitCode> {
     // Ctrl-C ends the command that measures; then this one lets the daemon continue.
     let session = Session::begin()?;
     let _still = Stillness::begin(&args.socket)?;
@@ -372,21 +445,44 @@ fn measure(all: &mut [DevicePlan], args: &Args) -> anyhow::Result<ExitCode> {
     for one in all {
         for part in one.missing.clone() {
             number += 1;
-            let Some(place) = &one.place else {
+            let Some(place) = one.place.clone() else {
                 one.failed.push(part);
                 code = ExitCode::from(1);
                 continue;
             };
             remark(&format!("{number} of {parts}: {}: {}, in {}", one.device, part.of(), place.display()));
-            let status = part.command(place, args)?.stdout(Stdio::null()).status().context("cannot start brisk")?;
+            let used_bytes = if args.step { one.tries.written_bytes(part.part()) } else { 0 };
+            let capacity_bytes = capacity_bytes(sense, &one.device);
+            let watch = Watch::begin(sense, &one.device, part, capacity_bytes, used_bytes, args.step);
+            let mut command = part.command(&place, capacity_bytes, args)?;
+            let (status, limit, said) = watch.run(command.stdout(Stdio::null())).context("cannot run brisk")?;
             if session.stop_flag().load(std::sync::atomic::Ordering::Relaxed) {
                 return Ok(session.was_stopped());
             }
-            if !status.success() {
-                one.failed.push(part);
+            let ended = match limit {
+                Some(limit) => Some(limit),
+                None if !status.success() => {
+                    Some((Ended::Failed, said.unwrap_or_else(|| format!("it ended with {status}"))))
+                }
+                // The search found none; the others keep what they measure or fail.
+                None if part == Measurement::Settings && !is_measured(part, &one.model, args) => {
+                    Some((Ended::NothingBetter, "no setting is better than those of the device".to_owned()))
+                }
+                None => None,
+            };
+            if let Some((Ended::Stopped | Ended::Partly, why)) = &ended {
+                remark(&format!("{}: {} is not complete: {why}; it continues another time", one.device, part.of()));
+            }
+            if matches!(ended, Some((Ended::Failed, _))) {
                 code = ExitCode::from(1);
             }
+            if ended.as_ref().is_some_and(|(ended, _)| *ended != Ended::NothingBetter) {
+                one.failed.push(part);
+            }
+            one.tries.end(part.part(), now_unix_ms(), watch.written_bytes(), ended);
+            study::keep_tries(&args.profiles, &one.model, &one.tries)?;
         }
+        one.show_tries();
     }
     Ok(code)
 }
@@ -404,7 +500,13 @@ fn summary(all: &[DevicePlan], left_alone: &[LeftAlone], args: &Args) -> String 
         let why_not = one.why_not.as_deref().unwrap_or_default();
         match (one.missing.is_empty(), args.check, one.place.is_some()) {
             (true, ..) => line(&name, "everything is measured"),
-            (false, true, true) => line(&name, &format!("not measured: {}", words(&one.missing))),
+            (false, true, true) => {
+                line(&name, &format!("not measured: {}", words(&one.missing)));
+                let now_unix_ms = now_unix_ms();
+                one.tried.iter().for_each(|tried| {
+                    line(&format!("  {}", tried.part), &crate::status::tried_words(tried, now_unix_ms));
+                });
+            }
             (false, _, false) => line(&name, &format!("cannot be measured: {why_not}")),
             (false, false, true) if one.failed.is_empty() => {
                 line(&name, &format!("measured: {}", words(&one.missing)));

@@ -67,6 +67,8 @@ const SETTLE_NS: u64 = 200_000_000;
 const CHANGED_NS: u64 = 2_000_000_000;
 /// Time of the second round of `--once`.
 const ONCE_NS: u64 = 1_000_000_000;
+/// An app that comes to the foreground answers its user for this time before engines that would do nothing are asked.
+const ANSWER_NS: u64 = 500_000_000;
 /// Maximum of events that wait for a round; further ones are counted and dropped.
 const EVENTS_MAX: usize = 1000;
 /// Kinds of trouble that are kept and logged: messages may name processes.
@@ -166,8 +168,9 @@ struct Moment {
     now: Reading,
     /// Snapshot of the last round; `None` after a gap.
     previous: Option<Snapshot>,
-    /// Events since the last round.
+    /// Events since the last round, and when they call for one.
     events: Vec<Event>,
+    events_due_ns: Option<u64>,
     last_round_ns: Option<u64>,
     /// When an engine wants to be asked.
     wanted_ns: Option<u64>,
@@ -228,6 +231,8 @@ impl Daemon {
     fn end(mut self) -> anyhow::Result<()> {
         self.manager.stopping();
         self.moment.now = Reading::now();
+        let changes = self.policy.trials.end(self.moment.now.wall_unix_ms());
+        self.take_in_trials(&changes);
         self.save_learned();
         let restored = self.actuator.restore();
         self.attempts.close();
@@ -312,7 +317,8 @@ impl Daemon {
     /// A round is due when events wait or an engine wants to be asked, at a minimum distance from the last.
     fn schedule_round(&mut self) {
         let moment = &self.moment;
-        let due_ns = if moment.events.is_empty() { moment.wanted_ns } else { Some(moment.now.monotonic_ns) };
+        let events_due_ns = moment.events_due_ns.filter(|_| !moment.events.is_empty());
+        let due_ns = events_due_ns.into_iter().chain(moment.wanted_ns).min();
         let earliest_ns = moment.last_round_ns.map_or(0, |last_ns| last_ns.saturating_add(ROUND_NS_MIN));
         self.timers.set(timer::ROUND, due_ns.map(|due_ns| due_ns.max(earliest_ns)));
     }
@@ -402,17 +408,23 @@ impl Daemon {
 
     /// Adds an event for the next round, and sends it to clients that monitor.
     fn push_event(&mut self, kind: EventKind) {
-        self.state.counts.events += 1;
-        self.note_learning(&kind);
         let returned = self.note_return(&kind);
-        self.publish("event", &render::event(&kind));
-        self.account_for(&kind);
-        self.note_kill(&kind);
-        if self.moment.events.len() < EVENTS_MAX {
-            self.moment.events.push(Event { at_ns: self.moment.now.monotonic_ns, kind });
-        }
-        if let Some(group) = returned {
-            self.push_event(EventKind::Returned { group, touched: Touched::default() });
+        let (now_ns, now_unix_ms) = (self.moment.now.monotonic_ns, self.moment.now.wall_unix_ms());
+        let is_patient = matches!(kind, EventKind::Focused { .. })
+            && self.policy.trials.leave_memory_alone(now_unix_ms)
+            && !self.state.settings.is_any_in_force();
+        let due_ns = now_ns.saturating_add(if is_patient { ANSWER_NS } else { 0 });
+        self.moment.events_due_ns = self.moment.events_due_ns.into_iter().chain([due_ns]).min();
+        let returned = returned.map(|group| EventKind::Returned { group, touched: Touched::default() });
+        for kind in std::iter::once(kind).chain(returned) {
+            self.state.counts.events += 1;
+            self.note_learning(&kind);
+            self.publish("event", &render::event(&kind));
+            self.account_for(&kind);
+            self.note_kill(&kind);
+            if self.moment.events.len() < EVENTS_MAX {
+                self.moment.events.push(Event { at_ns: now_ns, kind });
+            }
         }
     }
 

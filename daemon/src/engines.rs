@@ -152,10 +152,10 @@ impl Engines {
         self.members.iter().map(|member| member.name.as_str()).collect()
     }
 
-    /// Whether an engine uses what returns touch, of those for which this does not hold.
-    #[must_use]
-    pub fn uses_returns(&self, rests: impl Fn(&str) -> bool) -> bool {
-        self.uses.returns && self.members.iter().any(|member| member.engine.uses().returns && !rests(&member.name))
+    /// Engines that use what returns touch.
+    pub fn that_use_returns(&self) -> impl Iterator<Item = &str> {
+        let members = self.members.iter().filter(|_| self.uses.returns);
+        members.filter(|member| member.engine.uses().returns).map(|member| member.name.as_str())
     }
 
     /// How each is tried.

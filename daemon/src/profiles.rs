@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use brisk_api::PARTS;
+use brisk_api::{PARTS, Tried, Tries};
 use brisk_core::device::{Device, Speeds};
 use brisk_core::order::Order as _;
 use brisk_engine::smartio::{self, file_name};
@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 
 /// Folder of [`MeasuredSpeeds`].
 pub const SPEEDS: &str = "speeds";
+
+/// Folder of [`Tries`].
+pub const TRIES: &str = "tries";
 
 /// Larger files are none of ours, and left out.
 pub const FILE_BYTES_MAX: u64 = 256 << 10;
@@ -72,7 +75,29 @@ pub fn measured(device: &Device, files: &BTreeMap<String, String>) -> Vec<String
         has(format!("{}/{toml}", smartio::NAME), "[evidence]"),
         has(format!("{}/{json}", smartstorage::NAME), ""),
     ];
-    PARTS.into_iter().zip(parts).filter(|(_, is_measured)| *is_measured).map(|(part, _)| part.to_owned()).collect()
+    let tries = tries(device, files);
+    let is_known = |(part, is_measured): &(&str, bool)| *is_measured || tries.is_settled(part);
+    PARTS.into_iter().zip(parts).filter(is_known).map(|(part, _)| part.to_owned()).collect()
+}
+
+/// What `brisk tune` tried to measure of a device, and when it tries again.
+#[must_use]
+pub fn tried(device: &Device, files: &BTreeMap<String, String>) -> Vec<Tried> {
+    let known = measured(device, files);
+    let tried = tries(device, files).shown();
+    tried.into_iter().filter(|tried| !known.contains(&tried.part)).collect()
+}
+
+/// Whether a file is of [`Tries`], which no engine reads.
+#[must_use]
+pub fn is_of_tries(name: &str) -> bool {
+    name.split_once('/').is_some_and(|(folder, _)| folder == TRIES)
+}
+
+/// A damaged file is as none: it only keeps measurements from being repeated.
+fn tries(device: &Device, files: &BTreeMap<String, String>) -> Tries {
+    let text = files.get(&format!("{TRIES}/{}", file_name(&device.model)));
+    text.and_then(|text| toml::from_str(text).ok()).unwrap_or_default()
 }
 
 /// Texts of all finished files (`.toml`, `.json`) in the folders of `dir`, by folder and name: `smartio/MODEL.toml`.
@@ -130,6 +155,26 @@ mod tests {
         let complaints = add_speeds(&mut devices, &files);
         assert_eq!(devices.map(|device| device.speeds().random_read_us), [321.0, 1_250.0, 1_250.0, 1_250.0]);
         assert_eq!(complaints, ["speeds/Y.toml cannot be used, so speeds are assumed: random_read_us = 0 is no speed"]);
+    }
+
+    #[test]
+    fn a_part_where_nothing_is_better_is_known_and_one_that_failed_is_tried_again() {
+        use brisk_api::Ended;
+
+        let device = Device { model: "X".to_owned(), kind: "sd".to_owned(), ..Device::default() };
+        let mut tries = Tries::default();
+        for (part, ended) in [("settings", Ended::NothingBetter), ("costs", Ended::Failed)] {
+            tries.end(part, 7, 1, Some((ended, "so".to_owned())));
+        }
+        let text = toml::to_string(&tries).expect("TOML");
+        let files = BTreeMap::from([(format!("{TRIES}/{}", file_name("X")), text.clone())]);
+        assert_eq!(measured(&device, &files), ["settings"]);
+        assert_eq!(tried(&device, &files).iter().map(|tried| tried.part.as_str()).collect::<Vec<_>>(), ["costs"]);
+        let costs = format!("{}/{}", smartstorage::NAME, file_name("X").replace(".toml", ".json"));
+        let known = BTreeMap::from([(costs, String::new()), (format!("{TRIES}/{}", file_name("X")), text)]);
+        assert_eq!(tried(&device, &known), []);
+        let damaged = BTreeMap::from([(format!("{TRIES}/{}", file_name("X")), "x".to_owned())]);
+        assert_eq!((measured(&device, &damaged), tried(&device, &damaged)), (Vec::new(), Vec::new()));
     }
 
     #[test]

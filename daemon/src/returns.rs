@@ -9,9 +9,11 @@
 //! One return goes on at a time. That of an app that is being launched is none: its pages were never away.
 //!
 //! An app that lost less than a megabyte to swap, and of what it maps of files, while it was in the background has
-//! nothing away: scans, which cost tens of milliseconds of its own processor time, are left out.
+//! nothing away: scans, which cost tens of milliseconds of its own processor time, are left out. So they are of most
+//! returns while no engine reads back and all that a scan is good for is to learn ([`Returns::teaches`]).
 //!
 //! Properties: `a_return_ends_when_the_app_rests`; `an_app_that_lost_nothing_is_not_scanned`;
+//! `few_returns_teach_while_nothing_is_read_back`;
 //! `a_return_that_never_rests_ends`; `what_is_cut_short_tells_what_it_touched`; `what_the_daemon_read_for_it_counts`.
 
 use std::collections::BTreeMap;
@@ -31,6 +33,10 @@ const FAULTS_WAITING_MAX: u64 = 0;
 /// Reading less than this costs about as much as the scans.
 const AWAY_MIN_BYTES: u64 = 1 << 20;
 
+/// Returns of an app that teach while nothing is read back: the first ones, and one of so many after them.
+const TEACHES_FIRST: u64 = 2;
+const TEACHES_EVERY: u64 = 8;
+
 /// What the processes of an app had used of storage at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StorageUse {
@@ -49,6 +55,8 @@ pub struct Returns {
     front: Option<String>,
     /// Bytes of files that each app mapped when it left the foreground.
     left: BTreeMap<String, u64>,
+    /// Returns of each app that were asked about ([`Returns::teaches`]).
+    asked: BTreeMap<String, u64>,
 }
 
 #[derive(Debug)]
@@ -101,9 +109,18 @@ impl Returns {
         memory.swapped_bytes >= AWAY_MIN_BYTES || files.is_none_or(|lost| lost >= AWAY_MIN_BYTES)
     }
 
+    /// Whether a return of an app that has something away is one to learn from, though nothing is read back for it: the
+    /// user would wait for the scans.
+    pub fn teaches(&mut self, group: &str) -> bool {
+        let asked = self.asked.entry(group.to_owned()).or_default();
+        *asked += 1;
+        *asked <= TEACHES_FIRST || asked.is_multiple_of(TEACHES_EVERY)
+    }
+
     /// The app ended.
     pub fn gone(&mut self, group: &str) {
         self.left.remove(group);
+        self.asked.remove(group);
         self.open.take_if(|open| open.group.name == group);
     }
 
@@ -242,6 +259,16 @@ mod tests {
         }
         returns.gone("a");
         assert!(returns.is_away("a", memory(30, 0)));
+    }
+
+    #[test]
+    fn few_returns_teach_while_nothing_is_read_back() {
+        let mut returns = Returns::default();
+        let taught: Vec<u64> = (1..=24).filter(|_| returns.teaches("a")).collect();
+        assert_eq!(taught, [1, 2, 8, 16, 24]);
+        assert!(returns.teaches("b"), "each app for itself");
+        returns.gone("a");
+        assert!(returns.teaches("a"), "another process");
     }
 
     #[test]

@@ -12,7 +12,8 @@
 //!   and what persons switched.
 //!
 //! Properties: `what_is_observed_changes_nothing`; `half_of_the_launches_are_held_out_and_their_waits_compared`;
-//! `an_episode_in_which_nothing_was_requested_does_not_count`; `a_suspend_voids_episodes`;
+//! `an_episode_in_which_nothing_was_requested_does_not_count`; `a_suspend_voids_launches_and_no_blocks_of_time`;
+//! `a_block_in_which_nobody_used_the_device_does_not_count`; `a_block_that_the_end_of_the_daemon_cuts_short_counts`;
 //! `a_disk_is_tried_by_stretches_of_load`; `memory_is_tried_by_blocks_of_time_after_a_wash_out`;
 //! `a_forgotten_app_has_no_trial`; `another_kernel_begins_trials_anew`.
 
@@ -43,6 +44,17 @@ pub struct Change {
     pub subject: Subject,
     pub phase: Phase,
     pub why: Why,
+}
+
+/// Returns whose page tables are scanned for an engine, the fewest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scans {
+    /// It is off, or rests: what it would learn may wait.
+    None,
+    /// It learns, and reads nothing back.
+    Few,
+    /// It reads back. Held out it sees the same, so that both arms are alike but for what it does.
+    All,
 }
 
 /// All trials.
@@ -137,20 +149,38 @@ impl Trials {
         left_out
     }
 
-    /// Whether an engine is off, or rests on the machine as a whole: what it would learn may wait.
+    /// Which returns to apps are to be scanned for an engine.
     #[must_use]
-    pub fn rests(&self, engine: &str) -> bool {
-        let of_machine =
-            |(subject, trial): (&Subject, &Trial)| *subject == Subject::Machine && trial.phase == Phase::Resting;
-        self.kept.ladder(engine) == Ladder::Off || self.kept.trials(engine).any(of_machine)
+    pub fn scans(&mut self, engine: &str, now_unix_ms: u64) -> Scans {
+        let is_tried = self.is_on && self.plans.get(engine).is_some_and(Option::is_some);
+        if self.kept.ladder(engine) == Ladder::Off {
+            return Scans::None;
+        }
+        match self.kept.arm(engine, &Subject::Machine, now_unix_ms) {
+            _ if !is_tried => Scans::All,
+            Arm::Off | Arm::Resting => Scans::None,
+            Arm::Observing => Scans::Few,
+            Arm::On | Arm::HeldOut => Scans::All,
+        }
+    }
+
+    /// Whether no engine acts that is tried on the machine as a whole: an app that comes to the foreground needs nothing.
+    pub fn leave_memory_alone(&mut self, now_unix_ms: u64) -> bool {
+        let of_machine = self.plans.iter().filter(|(_, plan)| plan.is_none_or(|plan| plan.scope == Scope::Machine));
+        let engines: Vec<String> = of_machine.map(|(engine, _)| engine.clone()).collect();
+        engines.iter().all(|engine| self.scans(engine, now_unix_ms) != Scans::All)
     }
 
     /// Takes in a round: episodes begin and end by it. Gives the trials that changed their phase.
     pub fn after(&mut self, round: &ForTrials, observed: &Observed<'_>) -> Vec<Change> {
-        let happened = |kind: &EventKind| matches!(kind, EventKind::Resumed { .. } | EventKind::Configured);
-        if observed.events.iter().any(|event| happened(&event.kind)) {
-            // Rates across a gap are void, and settings begin anew.
+        if observed.events.iter().any(|event| event.kind == EventKind::Configured) {
+            // Settings begin anew.
             self.open.clear();
+        }
+        if observed.events.iter().any(|event| matches!(event.kind, EventKind::Resumed { .. })) {
+            // A launch or load across a gap is void. Of a block of time the clock stood still with the machine: a phone
+            // that sleeps each few minutes would complete none, and a busy machine on which the daemon is late none.
+            self.open.retain(|_, episode| episode.is_of_time());
         }
         let mut changes = Vec::new();
         let tried = self.plans.iter().filter(|_| self.is_on);
@@ -165,6 +195,18 @@ impl Trials {
         for (engine, subject, _) in anew {
             self.open.remove(&(engine.clone(), subject.clone()));
             self.kept.renew(engine, subject, observed.now.wall_unix_ms);
+        }
+        changes
+    }
+
+    /// The daemon ends in order: blocks of time that are long enough count, as a device may be on for less than one at
+    /// a time. Gives the trials that changed their phase.
+    pub fn end(&mut self, now_unix_ms: u64) -> Vec<Change> {
+        let mut changes = Vec::new();
+        for ((engine, subject), episode) in std::mem::take(&mut self.open) {
+            let plan = self.plans.get(&engine).copied().flatten().filter(|_| self.is_on);
+            let (Some(plan), Some(ended)) = (plan, episode.cut_short()) else { continue };
+            changes.extend(self.take(&engine, &plan, subject, &ended, now_unix_ms));
         }
         changes
     }
@@ -197,7 +239,7 @@ impl Trials {
         }
         for ((of, subject), episode) in &mut self.open {
             if of == engine {
-                episode.go_on(round.touched.contains(&(of.clone(), subject.clone())), observed);
+                episode.go_on(round.touched.contains(&(of.clone(), subject.clone())), plan.figure, observed);
             }
         }
     }
@@ -217,7 +259,7 @@ impl Trials {
             let key = (engine.to_owned(), subject.clone());
             let Some(episode) = self.open.get(&key) else { continue };
             let Some(is_whole) = episode.has_ended(observed) else { continue };
-            let Some(episode) = self.open.remove(&key).filter(Episode::is_touched) else { continue };
+            let Some(episode) = self.open.remove(&key).filter(Episode::counts) else { continue };
             let is_void = round.told.contains(&(engine.to_owned(), subject.clone(), Told::Void)) || !is_whole;
             let value = if is_void { None } else { episode.outcome(plan.figure, observed) };
             let outcome = value.map_or(Ended::Void, |(value, sums)| Ended::Counts { value, sums });

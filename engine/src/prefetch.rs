@@ -7,7 +7,8 @@
 //! FAST '11; Paralfetch; the same for each app by its own files.)
 //!
 //! - [`learned`], [`history`]: which pages the launches of an app use. The first launch is *exact*: read-ahead of the
-//!   kernel is off (a level, `queue/DEVICE/read_ahead_kb`), so that what is mapped is what was used.
+//!   kernel is off (a setting, `queue/DEVICE/read_ahead_kb`), so that what is mapped is what was used; unless writes
+//!   compete with its reads: then it is learned by what it has mapped, and the exact launch comes later.
 //! - [`plan`]: what is read, in which order, and how much of it at once.
 //! - `launches`: launches that go on, from event to request; `survey`: what is known, for people.
 //!
@@ -23,6 +24,7 @@
 //! Properties, each with a test of the same name:
 //! - `the_same_inputs_give_the_same_decision`;
 //! - `an_unknown_app_is_learned_exactly_and_its_next_launch_is_read_ahead`;
+//! - `a_launch_beside_writes_keeps_its_read_ahead`; `writes_that_begin_in_an_exact_launch_end_it`;
 //! - `a_launch_that_tells_nothing_does_not_count`;
 //! - `what_is_read_ahead_ends_with_the_launch`; `reading_ahead_ends_when_memory_is_short_or_the_app_diverges`;
 //! - `windows_follow_each_other`; `nothing_of_a_launch_lasts`.

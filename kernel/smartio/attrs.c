@@ -18,7 +18,6 @@ static void smartio_look_again(struct smartio_data *sd)
 {
 	spin_lock_irq(&sd->lock);
 	sd->blocked = false;
-	sd->scan_ns = 0;
 	spin_unlock_irq(&sd->lock);
 	blk_mq_run_hw_queues(sd->q, true);
 }
@@ -60,14 +59,13 @@ SMARTIO_TUNABLE(hold_max_us, hold_max_ns, NSEC_PER_USEC, 0, 10000)
 SMARTIO_TUNABLE(quantum_requests, quantum, 1, 1, 1024)
 SMARTIO_TUNABLE(write_share_percent, write_share_percent, 1, 1, 100)
 SMARTIO_TUNABLE(read_reserve_percent, read_reserve_percent, 1, 0, 75)
-SMARTIO_TUNABLE(write_cap_requests, write_cap, 1, 0, 1024)
 #undef SMARTIO_TUNABLE
 
 /* Names of the counters, in the order of the struct; dispatched writes wait for nothing. */
 static const char *const smartio_counter_names[] = {
 	"dispatched_reads", "dispatched_writes_urgent", "dispatched_writes_own",
 	"dispatched_writes_bulk", "dispatched_trims", NULL, "waits_cap", "waits_hold",
-	"waits_share", "merged", "expired", "requeued", "reads_held_for", "timer_fires",
+	"merged", "expired", "requeued", "reads_held_for", "timer_fires",
 };
 
 static ssize_t smartio_counters_show(struct elevator_queue *eq, char *page)
@@ -95,7 +93,6 @@ struct elv_fs_entry smartio_attrs[] = {
 	SMARTIO_ATTR(hold_max_us),
 	SMARTIO_ATTR(quantum_requests),
 	SMARTIO_ATTR(write_share_percent),
-	SMARTIO_ATTR(write_cap_requests),
 	SMARTIO_ATTR(read_reserve_percent),
 	__ATTR(counters, 0444, smartio_counters_show, NULL),
 	__ATTR_NULL
@@ -117,43 +114,22 @@ static int smartio_state_show(void *data, struct seq_file *m)
 	seq_printf(m, "waiting_writes_bulk %u\n", sd->nr_waiting[SMARTIO_BULK]);
 	seq_printf(m, "waiting_trims %u\n", sd->nr_waiting[SMARTIO_TRIM]);
 	seq_printf(m, "reads_in_flight %u\n", smartio_reads(sd, 2));
-	seq_printf(m, "writes_in_flight %u\n", sd->writes_in_flight);
+	seq_printf(m, "writes_in_flight %u\n", sd->urgent_in_flight + sd->background.in_flight);
 	seq_printf(m, "blocked %u\n", sd->blocked);
 	seq_printf(m, "timer_armed %u\n", sd->timer_armed);
-	seq_printf(m, "debt_ns %llu\n", sd->share.debt_ns);
+	seq_printf(m, "credit_ns %llu\n", sd->background.credit_ns);
+	seq_printf(m, "write_ns %u\n", sd->background.took_ns);
 	seq_printf(m, "hold_left_ns %llu\n",
 		   sd->reader.until_ns > now ? sd->reader.until_ns - now : 0);
 	seq_printf(m, "pause_ns %u\n", sd->reader.pause_ns);
 	seq_printf(m, "hits %u/256\n", sd->reader.hits);
-	seq_printf(m, "depth %u\n", sd->depth);
-	seq_printf(m, "write_tags %u\n", smartio_write_tags(sd));
-	spin_unlock_irq(&sd->lock);
-	return 0;
-}
-
-static int smartio_learned_show(void *data, struct seq_file *m)
-{
-	struct request_queue *q = data;
-	struct smartio_data *sd = q->elevator->elevator_data;
-	struct smartio_learned *known = &sd->learned;
-	u32 size, cap, alone;
-
-	seq_puts(m, "bytes read_ns write_ns write_pace_ns trim_ns occupied cap cap_alone\n");
-	spin_lock_irq(&sd->lock);
-	for (size = 0; size < SMARTIO_NR_SIZES; size++) {
-		smartio_caps(sd, size, &cap, &alone);
-		seq_printf(m, "%u %u %u %u %u %u/4096 %u %u\n", 4096u << size,
-			   known->service_ns[0][size], known->service_ns[1][size],
-			   known->pace_ns[size], known->service_ns[2][size],
-			   known->occupied[size], cap, alone);
-	}
+	seq_printf(m, "write_tags %u\n", smartio_write_tags(sd, false));
 	spin_unlock_irq(&sd->lock);
 	return 0;
 }
 
 const struct blk_mq_debugfs_attr smartio_queue_debugfs_attrs[] = {
 	{ "state", 0400, smartio_state_show },
-	{ "learned", 0400, smartio_learned_show },
 	{ },
 };
 #endif

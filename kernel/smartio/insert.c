@@ -59,6 +59,11 @@ static u32 smartio_queue_of(struct request *rq, u32 kind)
 	}
 }
 
+static bool smartio_sender_is_idle(void)
+{
+	return IOPRIO_PRIO_CLASS(get_current_ioprio()) == IOPRIO_CLASS_IDLE;
+}
+
 /* What is known of the current thread; a slot is that of the last one with its hash. */
 static struct smartio_thread *smartio_thread(struct smartio_data *sd)
 {
@@ -86,7 +91,7 @@ static void smartio_note_reader(struct smartio_data *sd)
 	sd->reader.seen = jiffies | 1;
 	thread->read = sd->reader.seen;
 	if (!smartio_lately(sd, thread->wrote))
-		sd->mixed.pure_seen = sd->reader.seen;
+		sd->reader.pure_seen = sd->reader.seen;
 }
 
 /* Whether the writing thread has read within the slice; kernel threads write for others. */
@@ -119,7 +124,9 @@ static void smartio_enqueue(struct smartio_data *sd, struct request *rq, u32 kin
 	list_add_tail(&rq->queuelist, &sd->queues[queue].fifo[kind]);
 	sd->waiting[kind] |= BIT(queue);
 	sd->nr_waiting[kind]++;
-	smartio_set_state(rq, kind | queue << SMARTIO_RQ_QUEUE_SHIFT);
+	smartio_set_state(rq, kind | queue << SMARTIO_RQ_QUEUE_SHIFT | smartio_size_bits(rq));
+	if (kind == SMARTIO_URGENT)
+		sd->urgent_waiting_bytes += smartio_rq_bytes(rq);
 }
 
 static void smartio_unlink(struct smartio_data *sd, struct request *rq)
@@ -130,6 +137,9 @@ static void smartio_unlink(struct smartio_data *sd, struct request *rq)
 	if (list_empty(&sd->queues[queue].fifo[kind]))
 		sd->waiting[kind] &= ~BIT(queue);
 	sd->nr_waiting[kind]--;
+	/* As it was when it arrived: merges count with the request that they join. */
+	if (kind == SMARTIO_URGENT)
+		sd->urgent_waiting_bytes -= smartio_rq_bytes(rq);
 }
 
 void smartio_remove(struct smartio_data *sd, struct request *rq)
@@ -145,6 +155,15 @@ void smartio_remove(struct smartio_data *sd, struct request *rq)
 }
 
 /* ---- merging ---- */
+
+/* With concurrent reads a background write does not grow: the next read waits for all of it. */
+bool smartio_allow_merge(struct request_queue *q, struct request *rq, struct bio *bio)
+{
+	struct smartio_data *sd = q->elevator->elevator_data;
+
+	return !op_is_write(rq->cmd_flags) || !smartio_lately(sd, sd->reader.seen) ||
+	       blk_rq_bytes(rq) + bio->bi_iter.bi_size <= SMARTIO_COMMIT_BYTES;
+}
 
 int smartio_request_merge(struct request_queue *q, struct request **rq, struct bio *bio)
 {
@@ -169,7 +188,6 @@ static void smartio_promote(struct smartio_data *sd, struct request *rq)
 	if (smartio_content(rq))
 		return;
 	sd->commit.seen = jiffies | 1;
-	sd->commit.kept_at_ns = 0;
 	smartio_unlink(sd, rq);
 	if (queue == SMARTIO_IDLE_QUEUE)
 		queue--;
@@ -203,8 +221,8 @@ void smartio_requests_merged(struct request_queue *q, struct request *rq, struct
 			smartio_promote(sd, rq);
 		return;
 	}
-	if (managed && (smartio_state(rq) & ~SMARTIO_RQ_SIZE) ==
-		       (smartio_state(next) & ~SMARTIO_RQ_SIZE)) {
+	if (managed && smartio_rq_kind(rq) == smartio_rq_kind(next) &&
+	    smartio_rq_queue(rq) == smartio_rq_queue(next)) {
 		/* The block layer has given rq the earlier start time of both. */
 		if (rq->start_time_ns == next->start_time_ns)
 			list_move(&rq->queuelist, &next->queuelist);
@@ -239,14 +257,20 @@ bool smartio_bio_merge(struct request_queue *q, struct bio *bio, unsigned int nr
 
 /* ---- a request arrives ---- */
 
-/* Tags available to writes, in the unit of limit_depth. */
-u32 smartio_write_tags(struct smartio_data *sd)
+/*
+ * Tags available to writes, in the unit of limit_depth. Beside reads twice the reserve is kept from
+ * them, and three quarters from the idle class: waiting writes must leave reads as many as the
+ * device accepts, which are half of all.
+ */
+u32 smartio_write_tags(struct smartio_data *sd, bool idle)
 {
-	u32 all = sd->q->nr_requests;
+	u32 all = sd->q->nr_requests, percent = sd->read_reserve_percent;
 
 	if (sd->word_tags)
 		all = min(all, sd->word_tags);
-	return smartio_tags(all, sd->read_reserve_percent);
+	if (smartio_lately(sd, sd->reader.seen))
+		percent = idle ? 75 : min(2 * percent, 75u);
+	return smartio_tags(all, percent);
 }
 
 /*
@@ -260,7 +284,7 @@ void smartio_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 	if (op_is_write(opf) &&
 	    (smartio_kind_of(opf) != SMARTIO_URGENT ||
 	     (!(opf & (REQ_META | REQ_PRIO | REQ_SWAP)) && smartio_fills(sd))))
-		data->shallow_depth = smartio_write_tags(sd);
+		data->shallow_depth = smartio_write_tags(sd, smartio_sender_is_idle());
 }
 
 void smartio_prepare_request(struct request *rq)
@@ -278,29 +302,12 @@ static void smartio_read_arrives(struct smartio_data *sd, struct request *rq)
 
 		sd->reader.open = false;
 		sd->reader.hits = smartio_learn_hits(sd->reader.hits, pause, most);
-		if (pause <= most)
+		/* Beside other reads it tells that reads go on, and not how long a pause is. */
+		if (pause <= most && !smartio_reads(sd, 1) && !smartio_reads_wait(sd, 1))
 			sd->reader.pause_ns = smartio_mean(sd->reader.pause_ns, pause);
 		if (sd->blocked && rq->start_time_ns < sd->reader.until_ns)
 			sd->counters.reads_held_for++;
 	}
-}
-
-static bool smartio_writes_wait(struct smartio_data *sd)
-{
-	return sd->waiting[SMARTIO_URGENT] | sd->waiting[SMARTIO_OWN] |
-	       sd->waiting[SMARTIO_BULK];
-}
-
-static void smartio_write_arrives(struct smartio_data *sd, struct request *rq)
-{
-	u64 gap = smartio_since(sd->window.done_ns, rq->start_time_ns);
-	bool reading = smartio_reads(sd, 2) || rq->start_time_ns < sd->reader.until_ns;
-
-	if (sd->writes_in_flight || smartio_writes_wait(sd))
-		return;
-	sd->window.other_ns += gap;
-	if (gap > (reading ? SMARTIO_GAP_READS_NS : SMARTIO_GAP_NS))
-		sd->window.count = 0;	/* it does not follow the last one */
 }
 
 /*
@@ -344,13 +351,10 @@ static void smartio_insert(struct smartio_data *sd, struct request *rq, bool at_
 	}
 	if (kind == SMARTIO_READ)
 		smartio_read_arrives(sd, rq);
-	else if (kind != SMARTIO_TRIM)
-		smartio_write_arrives(sd, rq);
-	if (kind == SMARTIO_URGENT) {
+	if (kind == SMARTIO_URGENT)
 		sd->commit.seen = jiffies | 1;
-	} else if (kind == SMARTIO_BULK && smartio_reads_too(sd)) {
+	else if (kind == SMARTIO_BULK && smartio_reads_too(sd))
 		kind = SMARTIO_OWN;
-	}
 	queue = smartio_queue_of(rq, kind);
 	smartio_set_state(rq, kind | queue << SMARTIO_RQ_QUEUE_SHIFT);
 	/* When discards merge twice, the block layer loses that one waits here. */
@@ -378,6 +382,7 @@ void smartio_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *list,
 	LIST_HEAD(free);
 
 	spin_lock_irqsave(&sd->lock, irq);
+	smartio_account(sd, ktime_get_ns());
 	while (!list_empty(list)) {
 		struct request *rq = list_first_entry(list, struct request, queuelist);
 

@@ -8,14 +8,15 @@
  *  - Requests have three levels of priority: class (real-time, best effort,
  *    idle), level in the class, and reads before writes. Each class is a
  *    section that is dispatched before the next one.
- *  - While there are reads, writes get a share of the device's time, with as
- *    many in flight as the device processes in parallel: both are learned from
- *    completions. Between two reads of a thread that keeps reading, writes
- *    are held for a short, learned time.
- *  - Synchronous writes (fsync, logs, swap) are not held.
- *  - Threads that both read and write get batches of either in turn, as long as
- *    no other thread reads: holding their writes would delay their own reads.
- *  - A request that has waited for a slice precedes all others.
+ *  - With concurrent reads or commits at most one background write is in the
+ *    device: what a read may have to wait for.
+ *  - That one is held while a reader that keeps reading, or the next step of a
+ *    commit, is expected. Holds are paid from a credit, which writes earn for
+ *    readers while they wait or run, so that they keep a share of the time.
+ *  - Steps of a commit (fsync, logs, swap) precede reads.
+ *  - Threads that both read and write are served in the order of arrival, as long
+ *    as no other thread reads: holding their writes would delay their own reads.
+ *  - One of a quantum of requests is the oldest, if it has waited for a slice.
  *
  * The arithmetic is in smartio_policy.h. See README.rst for the tunables.
  *
@@ -39,11 +40,7 @@ static int smartio_init_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)
 	struct request_queue *q = hctx->queue;
 	struct smartio_data *sd = q->elevator->elevator_data;
 	struct sbitmap_queue *tags = &hctx->sched_tags->bitmap_tags;
-	u32 depth = q->tag_set->queue_depth;
 
-	if (!blk_mq_is_shared_tags(q->tag_set->flags))
-		depth *= q->nr_hw_queues;
-	sd->depth = max(depth, 1u);
 	sd->word_tags = smartio_shallow_per_word ? 1u << tags->sb.shift : 0;
 	sbitmap_queue_min_shallow_depth(tags, 1);
 	return 0;
@@ -105,7 +102,7 @@ static int smartio_init_sched(struct request_queue *q, struct elevator_queue *eq
 	sd->quantum = SMARTIO_QUANTUM;
 	sd->write_share_percent = SMARTIO_WRITE_SHARE;
 	sd->read_reserve_percent = SMARTIO_READ_RESERVE;
-	sd->depth = 1;
+	sd->background.credit_ns = SMARTIO_CREDIT_NS;
 	spin_lock_init(&sd->lock);
 	INIT_LIST_HEAD(&sd->dispatch);
 	for (i = 0; i < SMARTIO_NR_QUEUES; i++)
@@ -154,7 +151,7 @@ static void smartio_exit_sched(struct elevator_queue *eq)
 	for (kind = 0; kind < SMARTIO_NR_KINDS; kind++)
 		WARN_ON_ONCE(sd->waiting[kind]);
 	WARN_ON_ONCE(!list_empty(&sd->dispatch));
-	WARN_ON_ONCE(smartio_reads(sd, 2) || sd->writes_in_flight);
+	WARN_ON_ONCE(smartio_reads(sd, 2) || sd->urgent_in_flight || sd->background.in_flight);
 	smartio_throttling(sd->q, eq, true);
 	kfree(sd);
 }
@@ -167,6 +164,7 @@ static struct elevator_type smartio_sched = {
 		.depth_updated		= smartio_depth_updated,
 		.limit_depth		= smartio_limit_depth,
 		.prepare_request	= smartio_prepare_request,
+		.allow_merge		= smartio_allow_merge,
 		.bio_merge		= smartio_bio_merge,
 		.request_merge		= smartio_request_merge,
 		.request_merged		= smartio_request_merged,

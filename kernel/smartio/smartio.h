@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Shared declarations of the SmartIO scheduler: its data, and its data in a
- * request. insert.c and sched.c have the life of a request, learn.c the learned
- * values, attrs.c the files of sysfs and debugfs, main.c the life of the scheduler.
+ * request. insert.c and sched.c have the life of a request, attrs.c the files of
+ * sysfs and debugfs, main.c the life of the scheduler.
  */
 #ifndef SMARTIO_H
 #define SMARTIO_H
@@ -30,7 +30,7 @@
 
 #define SMARTIO_SLICE_MS	100
 #define SMARTIO_QUANTUM		8
-#define SMARTIO_WRITE_SHARE	10	/* percent */
+#define SMARTIO_WRITE_SHARE	77	/* percent: a copy takes at most 1.3 times as long */
 #define SMARTIO_HOLD_MAX_US	1000
 #define SMARTIO_READ_RESERVE	25	/* percent of tags */
 
@@ -52,12 +52,9 @@
 #define SMARTIO_RQ_KIND		0x0007ul
 #define SMARTIO_RQ_QUEUE_SHIFT	3
 #define SMARTIO_RQ_QUEUE	0x00f8ul
-#define SMARTIO_RQ_SIZE_SHIFT	8
-#define SMARTIO_RQ_SIZE		0x0700ul
-#define SMARTIO_RQ_IN_FLIGHT	0x0800ul
-#define SMARTIO_RQ_ALONE	0x1000ul	/* no other of its direction in flight */
-#define SMARTIO_RQ_CLEAN	0x2000ul	/* no other at all */
-#define SMARTIO_RQ_CHARGED	0x4000ul	/* dispatched before, and counted */
+#define SMARTIO_RQ_IN_FLIGHT	0x0100ul
+#define SMARTIO_RQ_BACKGROUND	0x0200ul	/* counted in background.in_flight */
+#define SMARTIO_RQ_PAGES_SHIFT	10		/* of 4 KiB, when it was counted */
 
 struct smartio_queue {
 	struct list_head fifo[SMARTIO_NR_KINDS];
@@ -82,96 +79,33 @@ struct smartio_counters {
 	u64 timer;
 };
 
-/* Share of writes with concurrent reads: sched.c. */
-struct smartio_share {
-	u64 debt_ns;		/* device time beyond it */
-	u64 paid_at_ns;
-	u64 due_at_ns;		/* expired writes go from then on */
-	u64 refused_reads;	/* reads dispatched when it was last used up */
-	u32 cost_ns;		/* mean of an asynchronous write */
-	bool spent;
-	bool owed;		/* a read preceded an expired write */
-	bool next;		/* an expired asynchronous write gets the next free slot */
-};
-
 /* Whether the next read is expected: smartio_leave(), smartio_read_arrives(). */
 struct smartio_pauses {
-	u64 until_ns;		/* writes are held for it until then */
+	u64 until_ns;		/* it is until then */
 	u64 done_ns;
 	u32 section;
 	u32 pause_ns;
 	u32 hits;
-	bool open;		/* the last read completed and none has arrived since */
+	bool open;		/* a read completed and none has arrived since */
 	unsigned long seen;	/* jiffies */
+	unsigned long pure_seen;	/* the same of threads that do not write */
 };
 
-/* Threads that read and write, and batches of their requests. */
-struct smartio_mixed {
-	unsigned long pure_seen;	/* jiffies of a read by a thread that does not write */
-	u32 reads;		/* reads since the last batch of own writes */
-	u32 writes;		/* own writes left in this batch */
-	u32 own;		/* and since a write of others */
-};
-
-/* Synchronous writes, and how long others were deferred for them. */
+/* Commits. */
 struct smartio_commit {
 	u64 until_ns;		/* the next step is likely until then */
-	u64 patience_ns;
-	u64 kept_at_ns;		/* others are deferred since; 0: they are not */
-	u64 plain_at_ns;	/* dispatch of the last asynchronous write */
-	u32 turn_left;		/* writes that still share its turn */
 	unsigned long seen;	/* jiffies */
 };
 
-/* Properties of the device by size; 0: unknown. */
-struct smartio_learned {
-	u32 service_ns[3][SMARTIO_NR_SIZES];	/* reads, writes, trims */
-	u32 read_base_ns[SMARTIO_NR_SIZES];
-	u32 pace_ns[SMARTIO_NR_SIZES];
-	u32 occupied[SMARTIO_NR_SIZES];
-};
-
-/* Consecutive writes of one size: learn.c, as all below. */
-struct smartio_window {
-	u64 began_ns;
-	u64 done_ns;		/* completion of the last write */
-	u64 ns;			/* what its writes took, pauses left out */
-	u64 other_ns;		/* upper bound of the time of reads and pauses */
-	u32 count;
-	u32 size;
-	u32 writes;		/* least number that was waiting or in the device */
-	u32 before[SMARTIO_NR_SIZES];	/* least pace in the last one */
-	bool reads;
-	bool held;		/* writes had used up their share */
-};
-
-/* A read and a write in the device, of which one is done first. */
-struct smartio_race {
-	struct request *last_write;	/* sent to the device last, while in flight */
-	u64 went_ns;		/* when the last write was sent */
-	u64 gap_ns;		/* between it and the one before */
-	struct request *read;	/* sent behind it, while in flight */
-	struct request *write;	/* what it is behind; NULL: that is done */
-	u32 size;
-	u32 writes;		/* 2: another write was sent with it */
-	bool pair;		/* the last write and the one before are all, and of one size */
-};
-
-/* Time that reads have lost to writes in a cache since the share was settled. */
-struct smartio_lost {
-	u64 ns;
-	u64 silent_ns;		/* completion of the last read */
-	u32 writes;		/* dispatched since then */
-	u32 size;		/* SMARTIO_NR_SIZES: of several sizes */
-	u32 before[SMARTIO_NR_SIZES];	/* for each of them, the last time */
-	u32 long_holds;
-};
-
-/* The first reads while a cache is full. */
-struct smartio_drain {
-	u64 until_ns;		/* 0: none yet */
-	u64 longest_ns;		/* silence of a read until then */
-	u32 quick;		/* reads in a row */
+/* Background writes: what they do and may. */
+struct smartio_background {
+	u64 credit_ns;		/* time for which they may still be held */
+	u64 at_ns;		/* of the account */
+	u64 idle_ns;		/* the idle class may not before */
+	u32 in_flight;
+	u32 bytes;		/* in flight */
+	u32 took_ns;		/* mean of one alone */
+	bool holding;
 };
 
 struct smartio_data {
@@ -181,9 +115,7 @@ struct smartio_data {
 	u32 quantum;
 	u32 write_share_percent;
 	u32 read_reserve_percent;
-	u32 write_cap;		/* 0: learned */
 
-	u32 depth;		/* of the driver, from depth_updated */
 	u32 word_tags;		/* unit of limit_depth, if not the whole bitmap */
 
 	spinlock_t lock;	/* all below; taken in completions, too */
@@ -193,31 +125,26 @@ struct smartio_data {
 	struct smartio_queue queues[SMARTIO_NR_QUEUES];
 	u32 waiting[SMARTIO_NR_KINDS];	/* bitmap of queues */
 	u32 nr_waiting[SMARTIO_NR_KINDS];
+	u32 urgent_waiting_bytes;
 	struct rb_root sorted[3];	/* reads, writes, trims by sector */
 
 	/* Requests in flight. */
 	u32 reads_in_flight[SMARTIO_NR_SECTIONS];
-	u32 writes_in_flight;
 	u32 urgent_in_flight;
+	u32 urgent_bytes;	/* in flight */
+	u32 turn;		/* dispatched since the oldest had its turn */
 
 	/* Why no waiting request is dispatched. */
 	bool blocked;
 	bool timer_armed;
 	u64 timer_ns;
-	u64 scan_ns;		/* no request can expire before */
 	struct hrtimer timer;
 	struct request_queue *q;
 
 	struct smartio_thread threads[1 << SMARTIO_THREAD_BITS];
-	struct smartio_share share;
 	struct smartio_pauses reader;
-	struct smartio_mixed mixed;
 	struct smartio_commit commit;
-	struct smartio_learned learned;
-	struct smartio_window window;
-	struct smartio_race race;
-	struct smartio_lost lost;
-	struct smartio_drain drain;
+	struct smartio_background background;
 	struct smartio_counters counters;
 };
 
@@ -251,10 +178,16 @@ static inline u32 smartio_rq_queue(struct request *rq)
 	return (smartio_state(rq) & SMARTIO_RQ_QUEUE) >> SMARTIO_RQ_QUEUE_SHIFT;
 }
 
-/* Its size, as smartio_size() has it, when it was dispatched. */
-static inline u32 smartio_rq_size(struct request *rq)
+/* Bytes of a request, whose own number falls to 0 until it is complete. */
+static inline u32 smartio_rq_bytes(struct request *rq)
 {
-	return (smartio_state(rq) & SMARTIO_RQ_SIZE) >> SMARTIO_RQ_SIZE_SHIFT;
+	return smartio_state(rq) >> SMARTIO_RQ_PAGES_SHIFT << 12;
+}
+
+/* Keeps the bytes of a request in its state; up to 4 GiB on 32 bits, as blk_rq_bytes() has them. */
+static inline unsigned long smartio_size_bits(struct request *rq)
+{
+	return (unsigned long)DIV_ROUND_UP(blk_rq_bytes(rq), 4096u) << SMARTIO_RQ_PAGES_SHIFT;
 }
 
 /* elv.priv[1]: dispatch time, truncated to a pointer. */
@@ -272,12 +205,6 @@ static inline u64 smartio_since_stamp(struct request *rq, u64 now)
 
 	/* Timestamps of completions may precede those of dispatches. */
 	return (long)ticks < 0 ? 0 : (u64)ticks << SMARTIO_STAMP_SHIFT;
-}
-
-/* Whether a write completes before it is programmed. */
-static inline bool smartio_cached(struct smartio_data *sd)
-{
-	return bdev_write_cache(sd->q->disk->part0);
 }
 
 static inline u32 smartio_section(u32 queue)
@@ -308,10 +235,26 @@ static inline u32 smartio_reads(struct smartio_data *sd, u32 section)
 	return reads;
 }
 
-/* Longest time that writes are held for the next read. */
+/* Queues of the real-time class, of best effort, and of the idle class. */
+static const u32 smartio_section_mask[SMARTIO_NR_SECTIONS] = {
+	0x000ff, 0x0ff00, 0x10000,
+};
+
+/* Whether reads of the section, or of an earlier one, wait. */
+static inline bool smartio_reads_wait(struct smartio_data *sd, u32 section)
+{
+	u32 i;
+
+	for (i = 0; i <= section; i++)
+		if (sd->waiting[SMARTIO_READ] & smartio_section_mask[i])
+			return true;
+	return false;
+}
+
+/* Longest time for which a read is expected. */
 static inline u64 smartio_hold_limit(struct smartio_data *sd)
 {
-	return smartio_hold_most(sd->hold_max_ns, sd->share.cost_ns);
+	return smartio_hold_most(sd->hold_max_ns, sd->background.took_ns);
 }
 
 /* Whether a time, in jiffies, lies within the last slice. */
@@ -323,38 +266,22 @@ static inline bool smartio_lately(struct smartio_data *sd, unsigned long seen)
 /* Whether all recent readers write as well: then throughput matters more than order. */
 static inline bool smartio_mixed(struct smartio_data *sd)
 {
-	return sd->waiting[SMARTIO_OWN] && !smartio_lately(sd, sd->mixed.pure_seen);
+	return sd->waiting[SMARTIO_OWN] && !smartio_lately(sd, sd->reader.pure_seen);
 }
 
-/* This many synchronous writes at once are the end of a large fsync, and no commit. */
+/* So many synchronous writes at once, or such long ones, are the end of a large fsync. */
 static inline bool smartio_crowd(struct smartio_data *sd)
 {
-	return sd->nr_waiting[SMARTIO_URGENT] + sd->urgent_in_flight > sd->quantum;
+	return sd->nr_waiting[SMARTIO_URGENT] + sd->urgent_in_flight > sd->quantum ||
+	       sd->urgent_waiting_bytes + sd->urgent_bytes > SMARTIO_COMMIT_BYTES;
 }
-
-/*
- * Whether a read may arrive that then waits for all writes in the device, also after a
- * pause in which none was expected. Writes that a cache holds are not in its way.
- */
-static inline bool smartio_crosses_reads(struct smartio_data *sd)
-{
-	return smartio_lately(sd, sd->reader.seen) && !smartio_cached(sd);
-}
-
-/* learn.c */
-u64 smartio_write_cost(struct smartio_data *sd, u32 kind, u32 size, u64 now);
-void smartio_caps(struct smartio_data *sd, u32 size, u32 *cap, u32 *alone);
-void smartio_caps_widest(struct smartio_data *sd, u32 *cap, u32 *alone);
-void smartio_settled(struct smartio_data *sd, bool steady);
-void smartio_learn(struct smartio_data *sd, struct request *rq, u64 now);
-void smartio_race_begins(struct smartio_data *sd, struct request *rq, u64 now);
-void smartio_race_ends(struct smartio_data *sd, struct request *rq, bool done);
 
 /* insert.c */
-u32 smartio_write_tags(struct smartio_data *sd);
+u32 smartio_write_tags(struct smartio_data *sd, bool idle);
 void smartio_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data);
 void smartio_prepare_request(struct request *rq);
 bool smartio_bio_merge(struct request_queue *q, struct bio *bio, unsigned int nr_segs);
+bool smartio_allow_merge(struct request_queue *q, struct request *rq, struct bio *bio);
 int smartio_request_merge(struct request_queue *q, struct request **rq, struct bio *bio);
 void smartio_request_merged(struct request_queue *q, struct request *rq, enum elv_merge type);
 void smartio_requests_merged(struct request_queue *q, struct request *rq, struct request *next);
@@ -363,6 +290,7 @@ void smartio_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *list,
 void smartio_remove(struct smartio_data *sd, struct request *rq);
 
 /* sched.c */
+void smartio_account(struct smartio_data *sd, u64 now);
 enum hrtimer_restart smartio_timer(struct hrtimer *timer);
 struct request *smartio_dispatch_request(struct blk_mq_hw_ctx *hctx);
 bool smartio_has_work(struct blk_mq_hw_ctx *hctx);

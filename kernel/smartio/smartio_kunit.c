@@ -8,166 +8,99 @@
 
 #include "smartio_policy.h"
 
-/* A write concurrent with a read in flight, with free slots and share. */
-static struct smartio_view smartio_view_mixed(void)
+/* A background write concurrent with reads, with credit to hold it. */
+static struct smartio_view smartio_view_beside(void)
 {
 	return (struct smartio_view) {
 		.now_ns = 1000000000,
-		.slice_ns = 100000000,
-		.share_percent = 10,
-		.reads_in_flight = 1,
-		.cap = 2,
-		.cap_alone = 6,
-		.kind = SMARTIO_BULK,
+		.credit_ns = 5000000,
+		.beside = true,
+		.holding = true,
 	};
 }
 
-static void a_write_within_its_share_is_dispatched_under_reads(struct kunit *test)
+static void one_background_write_is_in_the_device_beside_reads(struct kunit *test)
 {
-	struct smartio_view view = smartio_view_mixed();
+	struct smartio_view view = smartio_view_beside();
 
 	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_GO);
-	view.writes_in_flight = 2;
+	view.writes = 1;
 	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_WAIT_CAP);
 }
 
-static void a_write_beyond_its_share_waits(struct kunit *test)
+static void writes_alone_wait_for_plenty_in_the_device(struct kunit *test)
 {
-	struct smartio_view view = smartio_view_mixed();
+	struct smartio_view view = smartio_view_beside();
 
-	view.debt_ns = 50000;
-	view.spent = true;
-	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_WAIT_SHARE);
-	KUNIT_EXPECT_EQ(test, smartio_wake_ns(&view, SMARTIO_WAIT_SHARE), view.now_ns + 500000);
-	view.age_ns = view.slice_ns;
+	view.beside = false;
+	view.writes = SMARTIO_ALONE_WRITES;
+	view.bytes = SMARTIO_ALONE_BYTES - 1;
+	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_GO);
+	view.bytes++;
+	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_WAIT_CAP);
+	view.writes--;
 	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_GO);
 }
 
 static void a_write_is_held_for_the_next_read(struct kunit *test)
 {
-	struct smartio_view view = smartio_view_mixed();
+	struct smartio_view view = smartio_view_beside();
 
-	view.reads_in_flight = 0;
-	view.hold_until_ns = view.now_ns + 30000;
+	view.read_until_ns = view.now_ns + 30000;
 	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_WAIT_HOLD);
-	KUNIT_EXPECT_EQ(test, smartio_wake_ns(&view, SMARTIO_WAIT_HOLD), view.hold_until_ns);
-	view.now_ns = view.hold_until_ns;
+	KUNIT_EXPECT_EQ(test, smartio_wake_ns(&view, 77), view.read_until_ns);
+	view.now_ns = view.read_until_ns;
 	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_GO);
 }
 
-static void a_write_is_kept_out_of_the_way_of_a_commit(struct kunit *test)
+static void a_write_is_held_for_the_next_step_of_a_commit(struct kunit *test)
 {
-	struct smartio_view view = smartio_view_mixed();
+	struct smartio_view view = smartio_view_beside();
 
-	view.reads_in_flight = 0;
-	view.age_ns = view.slice_ns;
-	view.awaited_until_ns = view.now_ns + 4000000;
+	view.commit_until_ns = SMARTIO_NEVER;
 	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_WAIT_HOLD);
-	KUNIT_EXPECT_EQ(test, smartio_wake_ns(&view, SMARTIO_WAIT_HOLD), view.awaited_until_ns);
-	view.now_ns = view.awaited_until_ns;
-	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_GO);
-	/* As much as its device time, and half of the slice at most. */
-	KUNIT_EXPECT_EQ(test, smartio_earn(1000000, 24000000, view.slice_ns), 25000000);
-	KUNIT_EXPECT_EQ(test, smartio_earn(40000000, 24000000, view.slice_ns), 50000000);
-	KUNIT_EXPECT_EQ(test, smartio_patience(3000000, 4000000), 0);
-	KUNIT_EXPECT_EQ(test, smartio_cap_awaited(2, 6, 24000000), 2);
-	KUNIT_EXPECT_EQ(test, smartio_cap_awaited(2, 6, 400000), 3);
+	/* Until the credit is used: 5 ms, of which 50 percent are earned meanwhile. */
+	KUNIT_EXPECT_EQ(test, smartio_wake_ns(&view, 50), view.now_ns + 10000001);
 }
 
-static void synchronous_writes_are_not_throttled(struct kunit *test)
+static void a_write_is_held_no_longer_than_there_is_credit(struct kunit *test)
 {
-	struct smartio_view view = smartio_view_mixed();
+	struct smartio_view view = smartio_view_beside();
 
-	view.spent = true;
-	view.debt_ns = 1000000;
-	view.writes_in_flight = 3;
-	view.kind = SMARTIO_URGENT;
+	view.read_until_ns = SMARTIO_NEVER;
+	view.holding = false;
 	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_GO);
-	view.kind = SMARTIO_OWN;
-	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_GO);
-	view.writes_in_flight = view.cap_alone;
-	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_WAIT_CAP);
-}
-
-static void trims_go_one_at_a_time_under_reads(struct kunit *test)
-{
-	struct smartio_view view = smartio_view_mixed();
-
-	view.kind = SMARTIO_TRIM;
-	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_GO);
-	view.writes_in_flight = 1;
-	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_WAIT_CAP);
-	view.reads_in_flight = 0;
+	view.holding = true;
+	view.credit_ns = 0;
 	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_GO);
 }
 
-static void the_share_grows_from_half_of_the_slice_on(struct kunit *test)
+static void credit_is_earned_beside_writes_and_used_without(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, smartio_share(10, 0, 100000000), 10);
-	KUNIT_EXPECT_EQ(test, smartio_share(10, 50000000, 100000000), 10);
-	KUNIT_EXPECT_EQ(test, smartio_share(10, 75000000, 100000000), 30);
-	KUNIT_EXPECT_EQ(test, smartio_share(10, 100000000, 100000000), 50);
-	KUNIT_EXPECT_EQ(test, smartio_share(70, 100000000, 100000000), 70);
-	KUNIT_EXPECT_EQ(test, smartio_share(100, 0, 100000000), 100);
-	KUNIT_EXPECT_EQ(test, smartio_due_ns(400000, 10, 100000000), 800000);
-	KUNIT_EXPECT_EQ(test, smartio_due_ns(400000, 80, 100000000), 500000);
-	KUNIT_EXPECT_EQ(test, smartio_due_ns(SMARTIO_NEVER, 10, 100000000), 400000000);
-	KUNIT_EXPECT_EQ(test, smartio_due_ns(400000, 100, 100000000), 0);
+	KUNIT_EXPECT_EQ(test, smartio_credit(0, 10000000, true, false, 77), 2300000);
+	KUNIT_EXPECT_EQ(test, smartio_credit(5000000, 1000000, true, true, 77), 4230000);
+	KUNIT_EXPECT_EQ(test, smartio_credit(5000000, 1000000, false, false, 77), 5000000);
+	KUNIT_EXPECT_EQ(test, smartio_credit(0, 10000000, true, false, 100), 0);
+	KUNIT_EXPECT_EQ(test, smartio_credit(1000, 10000000, true, true, 77), 0);
+	KUNIT_EXPECT_EQ(test, smartio_credit(0, 10000000000, true, false, 1), SMARTIO_CREDIT_NS);
+	KUNIT_EXPECT_EQ(test, smartio_credit(0, SMARTIO_NEVER, true, false, 1), SMARTIO_CREDIT_NS);
 }
 
-static void a_debt_is_settled_at_the_pace_of_the_share(struct kunit *test)
+static void credit_is_used_in_turns(struct kunit *test)
 {
-	const u64 burst = SMARTIO_BURST_NS;
-
-	KUNIT_EXPECT_EQ(test, smartio_debt(1000000, 1000000, 10), 900000);
-	KUNIT_EXPECT_EQ(test, smartio_debt(1000000, 10000000, 10), 0);
-	KUNIT_EXPECT_EQ(test, smartio_settle_ns(1000000, 10), 10000000);
-	KUNIT_EXPECT_EQ(test, smartio_settle_ns(1, 0), SMARTIO_NEVER);
-	KUNIT_EXPECT_FALSE(test, smartio_spent(false, burst - 1, 10, 400000, burst));
-	KUNIT_EXPECT_TRUE(test, smartio_spent(false, burst, 10, 400000, burst));
-	KUNIT_EXPECT_TRUE(test, smartio_spent(true, 1, 10, 400000, burst));
-	KUNIT_EXPECT_FALSE(test, smartio_spent(true, 0, 10, 400000, burst));
-	KUNIT_EXPECT_TRUE(test, smartio_quick(999999, 0));
-	KUNIT_EXPECT_FALSE(test, smartio_quick(8000000, 8000000));
-	KUNIT_EXPECT_TRUE(test, smartio_quick(3999999, 8000000));
+	KUNIT_EXPECT_FALSE(test, smartio_holding(false, SMARTIO_CREDIT_NS / 2 - 1));
+	KUNIT_EXPECT_TRUE(test, smartio_holding(false, SMARTIO_CREDIT_NS / 2));
+	KUNIT_EXPECT_TRUE(test, smartio_holding(true, 1));
+	KUNIT_EXPECT_FALSE(test, smartio_holding(true, 0));
 }
 
-static void caps_follow_what_a_write_occupies(struct kunit *test)
-{
-	KUNIT_EXPECT_EQ(test, smartio_cap(0, 32), 2);
-	KUNIT_EXPECT_EQ(test, smartio_cap(SMARTIO_WHOLE, 32), 1);
-	KUNIT_EXPECT_EQ(test, smartio_cap(SMARTIO_WHOLE / 4, 32), 4);
-	KUNIT_EXPECT_EQ(test, smartio_cap(SMARTIO_WHOLE / 4, 1), 1);
-	KUNIT_EXPECT_EQ(test, smartio_cap_alone(0, 32), 32);
-	KUNIT_EXPECT_EQ(test, smartio_cap_alone(SMARTIO_WHOLE, 32), 4);
-	KUNIT_EXPECT_EQ(test, smartio_cap_alone(SMARTIO_LEAST, 32), 32);
-	KUNIT_EXPECT_TRUE(test, smartio_few(2, SMARTIO_WHOLE / 4));
-	KUNIT_EXPECT_FALSE(test, smartio_few(3, SMARTIO_WHOLE / 4));
-	KUNIT_EXPECT_FALSE(test, smartio_few(1, SMARTIO_WHOLE));
-}
-
-static void what_is_learned_holds_to_its_range(struct kunit *test)
-{
-	KUNIT_EXPECT_EQ(test, smartio_mean(0, 800), 800);
-	KUNIT_EXPECT_EQ(test, smartio_mean(800, 1600), 900);
-	KUNIT_EXPECT_EQ(test, smartio_mean(0, SMARTIO_NEVER), 0xffffffffu);
-	KUNIT_EXPECT_EQ(test, smartio_learn_service(800, 1600, false), 800);
-	KUNIT_EXPECT_EQ(test, smartio_occupied(4000, 1000), SMARTIO_WHOLE / 4);
-	KUNIT_EXPECT_EQ(test, smartio_occupied(SMARTIO_NEVER, 1), SMARTIO_WHOLE);
-	KUNIT_EXPECT_EQ(test, smartio_occupied(1000, 0), SMARTIO_LEAST);
-	KUNIT_EXPECT_EQ(test, smartio_learn_passed(0, false, 1), SMARTIO_WHOLE);
-	KUNIT_EXPECT_EQ(test, smartio_learn_passed(SMARTIO_WHOLE, true, 1), SMARTIO_WHOLE * 7 / 8);
-	KUNIT_EXPECT_EQ(test, smartio_size(4096), 0);
-	KUNIT_EXPECT_EQ(test, smartio_size(4097), 1);
-	KUNIT_EXPECT_EQ(test, smartio_size(~0u), SMARTIO_NR_SIZES - 1);
-}
-
-static void reads_are_awaited_as_long_as_they_come(struct kunit *test)
+static void reads_are_expected_for_as_long_as_they_keep_coming(struct kunit *test)
 {
 	u32 hits = 0, i;
 
 	for (i = 0; i < 6; i++)
 		hits = smartio_learn_hits(hits, 10000, 1000000);
+	KUNIT_EXPECT_TRUE(test, smartio_continuous(hits));
 	KUNIT_EXPECT_EQ(test, smartio_hold_ns(10000, hits, 1000000), 40000);
 	KUNIT_EXPECT_EQ(test, smartio_hold_ns(900000, hits, 1000000), 1000000);
 	for (i = 0; i < 6; i++)
@@ -175,18 +108,42 @@ static void reads_are_awaited_as_long_as_they_come(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smartio_hold_ns(10000, hits, 1000000), 0);
 }
 
+static void a_hold_may_last_for_a_quarter_of_a_write(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, smartio_hold_most(1000000, 400000), 1000000);
+	KUNIT_EXPECT_EQ(test, smartio_hold_most(1000000, 12800000), 3200000);
+	KUNIT_EXPECT_EQ(test, smartio_hold_most(0, 12800000), 0);
+}
+
+static void one_of_several_tags_is_for_reads(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, smartio_tags(1, 25), 1);
+	KUNIT_EXPECT_EQ(test, smartio_tags(2, 25), 1);
+	KUNIT_EXPECT_EQ(test, smartio_tags(4, 25), 3);
+	KUNIT_EXPECT_EQ(test, smartio_tags(32, 0), 32);
+}
+
+static void means_hold_to_their_range(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, smartio_mean(0, 800), 800);
+	KUNIT_EXPECT_EQ(test, smartio_mean(800, 1600), 900);
+	KUNIT_EXPECT_EQ(test, smartio_mean(0, SMARTIO_NEVER), 0xffffffffu);
+	KUNIT_EXPECT_EQ(test, smartio_mean(0, 0), 1);
+	KUNIT_EXPECT_EQ(test, smartio_since(2000, 1000), 0);
+}
+
 static struct kunit_case smartio_cases[] = {
-	KUNIT_CASE(a_write_within_its_share_is_dispatched_under_reads),
-	KUNIT_CASE(a_write_beyond_its_share_waits),
+	KUNIT_CASE(one_background_write_is_in_the_device_beside_reads),
+	KUNIT_CASE(writes_alone_wait_for_plenty_in_the_device),
 	KUNIT_CASE(a_write_is_held_for_the_next_read),
-	KUNIT_CASE(a_write_is_kept_out_of_the_way_of_a_commit),
-	KUNIT_CASE(synchronous_writes_are_not_throttled),
-	KUNIT_CASE(trims_go_one_at_a_time_under_reads),
-	KUNIT_CASE(the_share_grows_from_half_of_the_slice_on),
-	KUNIT_CASE(a_debt_is_settled_at_the_pace_of_the_share),
-	KUNIT_CASE(caps_follow_what_a_write_occupies),
-	KUNIT_CASE(what_is_learned_holds_to_its_range),
-	KUNIT_CASE(reads_are_awaited_as_long_as_they_come),
+	KUNIT_CASE(a_write_is_held_for_the_next_step_of_a_commit),
+	KUNIT_CASE(a_write_is_held_no_longer_than_there_is_credit),
+	KUNIT_CASE(credit_is_earned_beside_writes_and_used_without),
+	KUNIT_CASE(credit_is_used_in_turns),
+	KUNIT_CASE(reads_are_expected_for_as_long_as_they_keep_coming),
+	KUNIT_CASE(a_hold_may_last_for_a_quarter_of_a_write),
+	KUNIT_CASE(one_of_several_tags_is_for_reads),
+	KUNIT_CASE(means_hold_to_their_range),
 	{}
 };
 

@@ -24,7 +24,7 @@ const OF_THE_KERNEL: [&str; 14] = [
 ];
 
 const SMARTIO: &str = "../smartio";
-const SOURCES: [&str; 5] = ["policy_host.c", "host/scheduler.c", "insert.c", "sched.c", "learn.c"];
+const SOURCES: [&str; 4] = ["policy_host.c", "host/scheduler.c", "insert.c", "sched.c"];
 const HEADERS: [&str; 3] = ["smartio_policy.h", "smartio.h", "host/kernel.h"];
 
 const EXTENTS: [&str; 2] = ["../mars/mm/mars_extents.c", "../mars/mm/mars_extents.h"];

@@ -1,5 +1,5 @@
-# Classes and levels of priority: order of dispatch, and bounds of the waiting time: the slice and the device's own
-# time, ten slices in the idle class.
+# Classes and levels of priority: order of dispatch, and bounds of the waiting time: the slice, older requests and the
+# device's own time, ten slices in the idle class.
 # modules: smartio
 # seconds: 20
 device=$flash/flash0
@@ -63,6 +63,7 @@ probe /dev/flash0 name=flood op=randwrite dsync=1 prio=rt:0 direct=0 size=671088
     name=idle_read op=randread prio=idle offset=167772160 size=33554432 stop=1500000000 >/tmp/said || fail 'the load'
 cat /tmp/said
 bounded read $slice
-bounded write $slice
+# Beside a reader the writes of the flood go one by one, and up to 32 of them are older.
+bounded write $((slice + 32 * 2000000))
 bounded idle_read $((10 * slice))
 remove flash0 || fail 'the device stays'

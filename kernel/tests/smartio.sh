@@ -50,7 +50,6 @@ slice_ms 1 10000
 hold_max_us 0 10000
 quantum_requests 1 1024
 write_share_percent 1 100
-write_cap_requests 0 1024
 read_reserve_percent 0 75
 LIST
 down
@@ -136,5 +135,7 @@ probe /dev/flash0 name=read op=randread size=67108864 stop=500000000 warm_ns=100
 ! timed || [ "$(of read p50)" -lt 600000 ] || fail "half of the reads took more than $(of read p50) ns"
 ! timed || [ "$(of wal p50)" -lt 5000000 ] || fail "half of the commits took more than $(of wal p50) ns"
 [ "$(counter dispatched_writes_urgent)" -gt 20 ] || fail 'no write was known to be awaited'
-[ "$(counter waits_share)" -gt 0 ] || fail 'bulk writes had no bounds'
+[ "$(counter waits_cap)" -gt 0 ] || fail 'bulk writes had no bounds'
+[ "$(counter waits_hold)" -gt 0 ] || fail 'bulk writes were not held'
+[ "$(counter reads_held_for)" -gt 0 ] || fail 'no read came while they were'
 down

@@ -34,8 +34,13 @@ mod tests {
 
     #[test]
     fn a_lack_goes_before_a_pause_and_that_before_all_is_well() {
-        let device =
-            Device { name: "sda".into(), model: "KLU".into(), kind: "ufs".into(), measured: vec!["speeds".into()] };
+        let device = Device {
+            name: "sda".into(),
+            model: "KLU".into(),
+            kind: "ufs".into(),
+            measured: vec!["speeds".into()],
+            ..Device::default()
+        };
         let well = Status { devices: vec![device], ..Status::default() };
         let paused = Status { paused: true, ..well.clone() };
         let lacking = Status { trouble: vec!["no launches".into()], ..paused.clone() };

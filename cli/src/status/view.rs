@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use brisk_api::{LeftAlone, Status, Why, render};
+use brisk_api::{Ended, LeftAlone, Status, Tried, Why, render};
 use brisk_command::terminal::{bad, caution, good};
 use brisk_core::app::Tolerance;
 use brisk_core::arbiter::CONFIG;
@@ -32,6 +32,9 @@ pub(super) fn text(status: &Status) -> String {
         let due = device.due().collect::<Vec<_>>().join(", ");
         let due = if due.is_empty() { due } else { format!("; not measured yet: {due}") };
         let _ = writeln!(text, "device     {} ({}, {}){due}", device.name, device.model, device.kind);
+        for tried in &device.tried {
+            let _ = writeln!(text, "           {}: {}", tried.part, tried_words(tried, status.at_unix_ms));
+        }
     }
     if status.devices.is_empty() {
         let _ = writeln!(text, "device     none{}", why_none(&status.left_alone));
@@ -205,6 +208,21 @@ pub(crate) fn setting_lines(setting: &SettingState, now_unix_ms: u64) -> String 
     text
 }
 
+/// How a measurement ended that left nothing, and when it goes on.
+pub(crate) fn tried_words(tried: &Tried, now_unix_ms: u64) -> String {
+    let ended = match tried.ended {
+        Ended::Partly => return "measured in part; the service continues when nothing else uses the device".to_owned(),
+        Ended::Stopped => "stopped",
+        Ended::Failed | Ended::NothingBetter => "not measured",
+    };
+    let ago = age(now_unix_ms.saturating_sub(tried.at_unix_ms));
+    let again = match tried.again_unix_ms.saturating_sub(now_unix_ms) {
+        0 => "the service tries again when nothing else uses the device".to_owned(),
+        wait_ms => format!("the service tries again in {}, 'brisk tune' at once", age(wait_ms)),
+    };
+    format!("{ended} {ago} ago, as {}; {again}", tried.why)
+}
+
 pub(crate) fn age(span_ms: u64) -> String {
     let seconds = span_ms / 1000;
     match seconds {
@@ -277,6 +295,13 @@ mod tests {
                 model: "KLU".into(),
                 kind: "ufs".into(),
                 measured: vec!["speeds".into()],
+                tried: vec![brisk_api::Tried {
+                    part: "costs".into(),
+                    at_unix_ms: 3_000_000,
+                    ended: brisk_api::Ended::Stopped,
+                    why: "apps need the storage".into(),
+                    again_unix_ms: 6_600_000,
+                }],
             }],
             settings: vec![setting()],
             memory_programs: vec![brisk_api::MemoryProgram {
@@ -303,6 +328,9 @@ mod tests {
         assert!(text.contains("  queue/sda/scheduler mq-deadline, before none; 59 min, smartio\n"), "{text}");
         assert!(text.contains("!! no launches of apps are seen"), "{text}");
         assert!(text.contains("device     sda (KLU, ufs); not measured yet: settings, costs\n"), "{text}");
+        let of_costs = "           costs: stopped 10 min ago, as apps need the storage; the service tries again in 50 min, \
+                        'brisk tune' at once\n";
+        assert!(text.contains(of_costs), "{text}");
         let of_swap =
             "swap       3 MiB written by brisk so far; 512 MiB more may be written now ([mars] wear_mib_per_day)\n";
         assert!(text.contains(of_swap), "{text}");

@@ -26,6 +26,9 @@ pub(super) struct Args {
     /// Size of the work file
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = SIZE)]
     size: u64,
+    /// Limit of what is written, about, since flash wears: with less fewer settings are tried [default: none]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    max_written: Option<u64>,
     /// Write throughput that the chosen setting has to leave, in percent of that with the settings found
     #[arg(long, value_name = "PERCENT",
         default_value_t = brisk_engine::smartio::Config::default().write_throughput_min_percent)]
@@ -49,6 +52,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         budget: args
             .budget
             .unwrap_or_else(|| every.degree(Degrees { quick: 60 * SECOND, normal: 180 * SECOND, paper: 600 * SECOND })),
+        written_bytes_max: args.max_written,
         size_bytes: args.size,
         write_min_percent: args.min_writes,
         writes_wait_max_ms: u32::try_from(args.writes_wait.as_millis()).unwrap_or(u32::MAX),

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use brisk_api::dirs;
+use brisk_api::{Tries, dirs};
 use brisk_bench::results::{BenchReport, CacheCheck, CacheVerdict, Direction, Header, JobResult, Pattern};
 use brisk_command::output::replace;
 use brisk_command::session::Session;
@@ -12,7 +12,7 @@ use brisk_command::terminal::remark;
 use brisk_core::device::{Device, Speeds};
 use brisk_daemon::config::Devices;
 use brisk_daemon::devices;
-use brisk_daemon::profiles::{self, MeasuredSpeeds, SPEEDS};
+use brisk_daemon::profiles::{self, MeasuredSpeeds, SPEEDS, TRIES};
 use brisk_engine::smartio::{self, Profile, file_name, shipped};
 use serde::Serialize;
 
@@ -149,6 +149,37 @@ fn speeds(cache: &CacheCheck, jobs: &[JobResult]) -> Result<Speeds, String> {
 pub(crate) fn speeds_of(profiles: &Path, model: &str) -> Option<MeasuredSpeeds> {
     let file = profiles.join(SPEEDS).join(file_name(model));
     MeasuredSpeeds::parse(&brisk_program::files::read_text(&file, profiles::FILE_BYTES_MAX).ok()?).ok()
+}
+
+/// What was tried of a model of device; nothing where the file is missing or damaged, and the parts are tried then.
+pub(crate) fn tries_of(profiles: &Path, model: &str) -> Tries {
+    let text = brisk_program::files::read_text(&tries_file(profiles, model), profiles::FILE_BYTES_MAX);
+    text.ok().and_then(|text| toml::from_str(&text).ok()).unwrap_or_default()
+}
+
+/// Keeps what was tried; no file where nothing is to be kept.
+pub(crate) fn keep_tries(profiles: &Path, model: &str, tries: &Tries) -> anyhow::Result<()> {
+    let file = tries_file(profiles, model);
+    if tries.parts.is_empty() {
+        return match fs::remove_file(&file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(error).with_context(|| format!("cannot remove {}", file.display()))
+            }
+            _ => Ok(()),
+        };
+    }
+    if let Some(dir) = file.parent() {
+        fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+    }
+    let text = toml::to_string(tries).context("cannot write it as TOML")?;
+    replace(
+        &file,
+        format!("# What `brisk tune` tried and does not know; remove it to have it tried anew.\n{text}").as_bytes(),
+    )
+}
+
+fn tries_file(profiles: &Path, model: &str) -> PathBuf {
+    profiles.join(TRIES).join(file_name(model))
 }
 
 /// The profile in `file`; `None` when there is none.

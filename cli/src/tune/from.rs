@@ -28,7 +28,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::fleet::{Evidence, Fleet, FleetProfile, Here, Key, signer};
-use super::{Args, Measurement, Stillness, place_on};
+use super::{Args, Measurement, Stillness, capacity_bytes, place_on};
 use crate::study;
 
 /// Larger files are no settings: a profile takes about 600 bytes.
@@ -282,7 +282,7 @@ fn measure(all: &mut [Tuned], signed: &Signed, config: &Config, args: &Args) -> 
         one.why = Some(reason(comparison.verdict).to_owned());
         remark(&format!("{}: {}; {}", one.device, reason(comparison.verdict), Measurement::Settings.of()));
         let status = Measurement::Settings
-            .command(&place, args)?
+            .command(&place, capacity_bytes(&session.sense(), &one.device), args)?
             .stdout(Stdio::null())
             .status()
             .context("cannot start brisk")?;
@@ -310,6 +310,7 @@ fn options(place: &Path, config: &Config, args: &Args) -> frontier::Options {
             seed: 1,
         },
         budget: if args.quick { BUDGET_QUICK } else { BUDGET },
+        written_bytes_max: None,
         size_bytes: frontier::SIZE_BYTES,
         write_min_percent: config.smartio.write_throughput_min_percent,
         writes_wait_max_ms: config.smartio.writes_wait_max_ms,

@@ -113,7 +113,7 @@ fn the_daemon_continues_also_after_a_measurement_that_outlives_its_connection() 
     let listener = std::os::unix::net::UnixListener::bind(dir.path().join(brisk_api::SOCKET)).expect("bound");
     // A daemon that closes each connection after one answer, as it does with silent ones.
     let daemon = std::thread::spawn(move || {
-        ["Reset", "Reload"].map(|method| {
+        ["GetStatus", "Reset", "Reload"].map(|method| {
             let mut stream = listener.accept().expect("a client").0;
             let mut call = Vec::new();
             BufReader::new(&stream).read_until(0, &mut call).expect("a call");
@@ -125,5 +125,62 @@ fn the_daemon_continues_also_after_a_measurement_that_outlives_its_connection() 
     drop(Stillness::begin(&socket).expect("suspended"));
     // Where there was no second call, the daemon takes this one, and says so.
     let _ends = std::os::unix::net::UnixStream::connect(dir.path().join(brisk_api::SOCKET));
-    assert_eq!(daemon.join().expect("it ends"), [true, true]);
+    assert_eq!(daemon.join().expect("it ends"), [true; 3]);
+}
+
+#[test]
+fn a_daemon_that_its_owner_suspended_stays_so() {
+    use std::io::{BufRead as _, BufReader, Write as _};
+
+    let dir = tempfile::tempdir().expect("a directory");
+    let listener = std::os::unix::net::UnixListener::bind(dir.path().join(brisk_api::SOCKET)).expect("bound");
+    let daemon = std::thread::spawn(move || {
+        let status = Status { paused: true, ..Status::default() };
+        let answer = json!({ "parameters": { "status": status } }).to_string() + "\0";
+        for _ in 0..2 {
+            let mut stream = listener.accept().expect("a client").0;
+            BufReader::new(&stream).read_until(0, &mut Vec::new()).expect("a call");
+            stream.write_all(answer.as_bytes()).expect("answered");
+        }
+    });
+    let socket = Socket::of(dir.path().to_owned());
+    assert!(is_paused(&socket));
+    assert!(Stillness::begin(&socket).expect("still").0.is_none(), "it would be told to continue");
+    daemon.join().expect("it ends");
+}
+
+#[test]
+fn a_step_takes_what_is_due_first_of_the_first_device_that_can_be_measured() {
+    const DAY_MS: u64 = 86_400_000;
+
+    let plan = |device: &str, place: Option<&str>, missing: &[Measurement], tried: &[(&str, Ended)]| {
+        let mut tries = Tries::default();
+        tried.iter().for_each(|(part, ended)| tries.end(part, DAY_MS, 0, Some((*ended, "so".to_owned()))));
+        DevicePlan {
+            device: device.to_owned(),
+            model: "X".to_owned(),
+            known: Vec::new(),
+            missing: missing.to_vec(),
+            place: place.map(PathBuf::from),
+            why_not: None,
+            failed: Vec::new(),
+            tried: Vec::new(),
+            tries,
+        }
+    };
+    let first = |mut all: Vec<DevicePlan>, now_ms| {
+        keep_first(&mut all, now_ms);
+        all.first().map(|one| (one.device.clone(), one.missing.clone()))
+    };
+    let of = |device: &str, part| Some((device.to_owned(), vec![part]));
+    let all = Measurement::ALL;
+    let nowhere = || plan("sda", None, &all, &[]);
+    assert_eq!(first(vec![nowhere(), plan("sdb", Some("/"), &all, &[])], DAY_MS), of("sdb", Measurement::Speeds));
+    // What failed waits a day; what was measured in part goes on; another device is not held up.
+    let failed = || plan("sda", Some("/"), &[Measurement::Settings], &[("settings", Ended::Failed)]);
+    let partly = || plan("sdb", Some("/"), &[Measurement::Costs], &[("costs", Ended::Partly)]);
+    assert_eq!(first(vec![failed(), partly()], DAY_MS), of("sdb", Measurement::Costs));
+    assert_eq!(first(vec![failed(), partly()], 2 * DAY_MS), of("sda", Measurement::Settings));
+    assert_eq!(first(vec![failed()], DAY_MS), None);
+    assert_eq!(all.map(Measurement::part), brisk_api::PARTS);
 }

@@ -114,12 +114,12 @@ impl Daemon {
             .iter()
             .for_each(|absent| brisk_program::warn!("briskd: warning: {absent}"));
         let measured = profiles::read(&self.options.profiles_dir);
-        let is_measured = |(name, _): &(&String, &String)| !is_learned(name);
+        let is_measured = |(name, _): &(&String, &String)| !is_learned(name) && !profiles::is_of_tries(name);
         // The state of engines stays as long as nothing that concerns them changes; what they have learned stays
         // anyway.
         let differs = anew
             || config != self.policy.config
-            || !measured.iter().eq(self.policy.configuration.files.iter().filter(is_measured));
+            || !measured.iter().filter(is_measured).eq(self.policy.configuration.files.iter().filter(is_measured));
         // An engine that ends now is to know this again, and one that begins knows what it had learned when it ran
         // last.
         self.save_learned();
@@ -198,7 +198,10 @@ impl Daemon {
             devices: machine
                 .devices
                 .iter()
-                .map(|device| Device::new(device, profiles::measured(device, &self.policy.configuration.files)))
+                .map(|device| {
+                    let files = &self.policy.configuration.files;
+                    Device::new(device, profiles::measured(device, files), profiles::tried(device, files))
+                })
                 .collect(),
             left_alone: machine.left_alone.clone(),
             apps: machine.apps.list(&self.policy.config.apps, &self.policy.config.services),

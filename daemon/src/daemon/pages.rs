@@ -17,6 +17,7 @@ use brisk_sense::{Group, OpenedFiles, ProcessMemory};
 use super::people::processes;
 use super::{Daemon, Machine};
 use crate::returns::StorageUse;
+use crate::trials::Scans;
 
 /// Files that apps open while they are launched.
 #[derive(Debug, Default)]
@@ -44,9 +45,11 @@ impl Daemon {
     /// An app comes to the foreground: its page tables are scanned at once, before it runs, and engines hear of that in
     /// the same round.
     fn begin_return(&mut self, name: &str) -> Option<String> {
-        // Two scans of page tables for each return: an engine that rests does without.
-        let is_used = self.policy.engines.uses_returns(|engine| self.policy.trials.rests(engine));
-        if !is_used || self.machine.returns.group().is_some_and(|of| of.name == name) {
+        let (engines, trials) = (&self.policy.engines, &mut self.policy.trials);
+        let now_unix_ms = self.moment.now.wall_unix_ms();
+        let scans = engines.that_use_returns().map(|engine| trials.scans(engine, now_unix_ms)).max();
+        let scans = scans.unwrap_or(Scans::None);
+        if scans == Scans::None || self.machine.returns.group().is_some_and(|of| of.name == name) {
             return None;
         }
         // Now, as long as the pages of the app before are where it left them.
@@ -58,7 +61,8 @@ impl Daemon {
             self.machine.returns.leaves(left.name, memory);
         }
         let group = self.machine.apps.that_returns(name).cloned()?;
-        if !self.machine.returns.is_away(&group.name, self.memory(&group)) {
+        let is_away = self.machine.returns.is_away(&group.name, self.memory(&group));
+        if !is_away || scans == Scans::Few && !self.machine.returns.teaches(&group.name) {
             return Some(group.name);
         }
         let used = self.used(&group);

@@ -162,7 +162,14 @@ impl Daemon {
                 scanned_ns: None,
             },
             policy: Policy { config, configuration, engines, trials, kernel, saved },
-            moment: Moment { now, previous: None, events: Vec::new(), last_round_ns: None, wanted_ns: None },
+            moment: Moment {
+                now,
+                previous: None,
+                events: Vec::new(),
+                events_due_ns: None,
+                last_round_ns: None,
+                wanted_ns: None,
+            },
             state: State {
                 settings: Settings::default(),
                 actions: VecDeque::new(),

@@ -9,10 +9,12 @@ use brisk_core::decision::Observed;
 use brisk_core::event::EventKind;
 use brisk_core::outcome::Outcome;
 use brisk_core::snapshot::{AppTotals, DiskTotals, Snapshot};
-use brisk_core::trial::{Figure, Span, Subject, Sums};
+use brisk_core::trial::{Ended, Figure, Span, Subject, Sums};
 
 /// A stretch of load with fewer requests of the disk tells nothing of it.
 const REQUESTS_MIN: u64 = 16;
+/// What counts of a block of time that the end of the daemon cuts short.
+const CUT_SHORT_MIN_S: u64 = 600;
 const S_NS: u64 = 1_000_000_000;
 const MIB: f64 = 1_048_576.0;
 
@@ -33,6 +35,11 @@ pub(super) struct Episode {
     touched: bool,
     touched_now: bool,
     washed_out: bool,
+    /// Of a block of time, whether an app was launched or came to the foreground in what counts of it. Alike in both
+    /// arms but for apps that were ended; nights and absences tell nothing, and would dilute what days tell.
+    used: bool,
+    /// The outcome so far of a block that is long enough.
+    so_far: Option<(f64, Sums)>,
     ended_apps: u64,
 }
 
@@ -51,12 +58,14 @@ impl Episode {
             touched: false,
             touched_now: false,
             washed_out: !matches!(span, Span::Time { .. }),
+            used: !matches!(span, Span::Time { .. }),
+            so_far: None,
             ended_apps: 0,
         }
     }
 
     /// A round goes by, in which the engine had something to request for the subject, or nothing.
-    pub(super) fn go_on(&mut self, touched: bool, observed: &Observed<'_>) {
+    pub(super) fn go_on(&mut self, touched: bool, figure: Figure, observed: &Observed<'_>) {
         self.touched |= touched;
         self.touched_now = touched;
         let counts = |app: &&App| match &self.launch {
@@ -83,6 +92,23 @@ impl Episode {
         }
         let of_groups = observed.now.apps.iter().filter(|app| self.groups.contains(&app.name));
         self.last.extend(of_groups.map(|app| (app.name.clone(), app.clone())));
+        let is_use = |kind: &EventKind| matches!(kind, EventKind::LaunchBegan { .. } | EventKind::Focused { .. });
+        self.used |= self.washed_out && observed.events.iter().any(|event| is_use(&event.kind));
+        if let Span::Time { wash_out_s, .. } = self.span
+            && self.age_ns(observed) >= (wash_out_s + CUT_SHORT_MIN_S) * S_NS
+        {
+            self.so_far = self.outcome(figure, observed);
+        }
+    }
+
+    pub(super) fn is_of_time(&self) -> bool {
+        matches!(self.span, Span::Time { .. })
+    }
+
+    /// What a block of time tells where it ends now.
+    pub(super) fn cut_short(&self) -> Option<Ended> {
+        let (value, sums) = self.so_far.filter(|_| self.counts())?;
+        Some(Ended::Counts { value, sums })
     }
 
     /// Whether what was done before it still carries over at this time.
@@ -91,9 +117,9 @@ impl Episode {
         now_ns.saturating_sub(self.began_ns) < wash_out_s * S_NS
     }
 
-    /// Whether the engine had something to request in it.
-    pub(super) fn is_touched(&self) -> bool {
-        self.touched
+    /// Whether the engine had something to request in it, and a person something to wait for.
+    pub(super) fn counts(&self) -> bool {
+        self.touched && self.used
     }
 
     /// When it ends by time, or its first part does.

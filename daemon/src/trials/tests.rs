@@ -179,7 +179,7 @@ fn an_app_that_ends_in_its_launch_is_void() {
 }
 
 #[test]
-fn a_suspend_voids_episodes() {
+fn a_suspend_voids_launches_and_no_blocks_of_time() {
     let mut world = World::new("prefetch", LAUNCHES);
     world.launch(0, true, None);
     let (group, subject) = (GROUP.to_owned(), Subject::App("reader".to_owned()));
@@ -188,6 +188,62 @@ fn a_suspend_voids_episodes() {
     world.round(9_000, None, None, &[EventKind::Resumed { gap_ms: 9_000 }]);
     world.round(1_000, None, None, &[EventKind::LaunchEnded { group }]);
     assert_eq!(world.only().acted.episodes + world.only().held_out.episodes, 0);
+
+    // A phone that sleeps whenever it was used for three minutes.
+    let mut world = World::new("mars", TIMES);
+    for _ in 0..35 {
+        let kinds = [EventKind::Resumed { gap_ms: 900_000 }, focused()];
+        world.now.wall_unix_ms += 900_000;
+        world.round(90_000, Some(&Subject::Machine), None, &kinds);
+        world.round(90_000, Some(&Subject::Machine), None, &[]);
+    }
+    let of = world.only();
+    assert_eq!((of.phase, of.acted.episodes + of.held_out.episodes), (Phase::OnTrial, 2), "{of:?}");
+}
+
+fn focused() -> EventKind {
+    EventKind::Focused { group: GROUP.to_owned() }
+}
+
+/// So many minutes in which the engine has something to request, a round each, after the wash-out with an app that
+/// comes to the foreground, or none.
+fn minutes(world: &mut World, count: u64, is_used: bool) {
+    for minute in 0..count {
+        let kinds = if is_used && minute > 5 { vec![focused()] } else { Vec::new() };
+        world.round(60_000, Some(&Subject::Machine), None, &kinds);
+    }
+}
+
+#[test]
+fn a_block_in_which_nobody_used_the_device_does_not_count() {
+    let mut world = World::new("mars", TIMES);
+    minutes(&mut world, 300, false);
+    assert!(world.trials.show(true).engines[0].subjects.is_empty());
+    minutes(&mut world, 32, true);
+    assert_eq!(world.only().phase, Phase::OnTrial);
+    let before = world.only();
+    minutes(&mut world, 300, false);
+    let after = world.only();
+    assert_eq!(before.acted.episodes + before.held_out.episodes, after.acted.episodes + after.held_out.episodes);
+}
+
+#[test]
+fn a_block_that_the_end_of_the_daemon_cuts_short_counts() {
+    let drive = |minutes_on: u64, text: Option<&str>| {
+        let mut world = World::with("mars", TIMES, Trials::of(text).expect("a text"), "6.12");
+        minutes(&mut world, minutes_on, true);
+        world.trials.end(world.now.wall_unix_ms);
+        world.trials
+    };
+    // Of a car that is driven for twenty minutes at a time, and of one for ten.
+    let mut text = None;
+    for _ in 0..9 {
+        text = drive(20, text.as_deref()).text();
+    }
+    let shown = drive(10, text.as_deref()).show(true);
+    let of = &shown.engines[0].subjects[0];
+    assert_eq!((of.phase, of.acted.episodes + of.held_out.episodes), (Phase::OnTrial, 8), "{of:?}");
+    assert!(drive(10, None).show(true).engines[0].subjects.is_empty());
 }
 
 #[test]
@@ -246,7 +302,7 @@ fn memory_is_tried_by_blocks_of_time_after_a_wash_out() {
         let mut reads_back = Vec::new();
         let mut arm = Arm::On;
         for minute in 0..30 {
-            world.round(if minute == 0 { 0 } else { 60_000 }, subject, None, &[]);
+            world.round(if minute == 0 { 0 } else { 60_000 }, subject, None, &[focused()]);
             arm = world.arm();
             reads_back.extend(world.left_out().first().map(|one| one.reads_back));
             // What carries over is much, and counts for nothing.
@@ -255,8 +311,11 @@ fn memory_is_tried_by_blocks_of_time_after_a_wash_out() {
         world.round(60_000, subject, None, &[]);
         (arm, reads_back)
     };
+    assert_eq!(world.trials.scans("mars", 0), Scans::Few, "it reads nothing back");
+    assert!(world.trials.leave_memory_alone(0));
     assert_eq!(hour(&mut world, true).0, Arm::Observing);
-    assert_eq!(world.only().phase, Phase::OnTrial);
+    assert_eq!((world.only().phase, world.trials.scans("mars", 0)), (Phase::OnTrial, Scans::All));
+    assert!(!world.trials.leave_memory_alone(0));
     assert_eq!(world.trials.next_ns().map(|ns| ns > world.now.at_ns), Some(true));
     let blocks: Vec<(Arm, Vec<bool>)> = (0..4).map(|_| hour(&mut world, true)).collect();
     let of = world.only();
@@ -267,7 +326,7 @@ fn memory_is_tried_by_blocks_of_time_after_a_wash_out() {
         let first = reads_back.iter().filter(|back| **back).count();
         assert!((4..=6).contains(&first) && reads_back[..first].iter().all(|back| *back), "{reads_back:?}");
     }
-    assert!(!world.trials.rests("mars"));
+    assert_eq!(world.trials.scans("mars", 0), Scans::All);
     hour(&mut world, false);
     assert_eq!(world.only().acted.episodes + world.only().held_out.episodes, 4, "nothing was to be done");
 }
@@ -278,7 +337,7 @@ fn a_person_switches_an_engine_and_it_is_kept() {
     assert!(!world.trials.switch("turbo", Some(Ladder::On), 0));
     assert!(world.trials.switch("prefetch", Some(Ladder::Off), 0));
     let off = LeftOut { engine: "prefetch".to_owned(), subject: None, arm: Arm::Off, reads_back: false };
-    assert_eq!((world.left_out().as_slice(), world.trials.rests("prefetch")), (std::slice::from_ref(&off), true));
+    assert_eq!((world.left_out().as_slice(), world.trials.scans("prefetch", 0)), (&[off.clone()][..], Scans::None));
     let text = world.trials.text().expect("something is known");
     let mut again = World::with("prefetch", LAUNCHES, Trials::of(Some(&text)).expect("a text"), "6.12");
     assert_eq!(again.left_out(), [off]);

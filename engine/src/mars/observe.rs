@@ -19,6 +19,9 @@ use crate::mars::{Group, LEFT_ALONE_MAX_S, Out, S_NS, Scan, State, live};
 const REFUSED_NS: u64 = 600 * S_NS;
 /// What was dropped, since another engine or app came first, is tried again after this time.
 const DROPPED_NS: u64 = 5 * S_NS;
+/// What was held out is scanned for, and requested, no sooner than after this time: a block of its trial begins with as
+/// much that does not count.
+const HELD_OUT_NS: u64 = 300 * S_NS;
 /// An action of which nothing is heard for this time is given up.
 const LOST_NS: u64 = 60 * S_NS;
 /// A hot set that is needed again within this time was written out for nothing.
@@ -150,7 +153,8 @@ fn take_outcome(next: &mut State, at_ns: u64, once: &Once, outcome: &Outcome) {
     let refused = match outcome {
         Outcome::Refused { .. } => Some(REFUSED_NS),
         // Each outcome begins a round: what a paused daemon or a dry run does not do would be requested in all of them.
-        Outcome::Dropped | Outcome::HeldOut | Outcome::Paused | Outcome::Planned { .. } => Some(DROPPED_NS),
+        Outcome::Dropped | Outcome::Paused | Outcome::Planned { .. } => Some(DROPPED_NS),
+        Outcome::HeldOut => Some(HELD_OUT_NS),
         _ => None,
     };
     let until_ns = refused.map(|span_ns| at_ns.saturating_add(span_ns));

@@ -13,8 +13,8 @@ pub struct Config {
     /// Paper: as FAST (Joo et al., "FAST: Quick Application Launch on Solid-State Drives", FAST '11): all that the last
     /// launch had in memory, by one thread, for each launch.
     pub mode: Mode,
-    /// Adaptive: whether the read-ahead of the kernel is off during the first launch of an app, so that exactly the
-    /// pages that the app asks for are learned. That launch takes longer.
+    /// Adaptive: whether the read-ahead of the kernel is off during the first launch of an app beside which nothing
+    /// writes, so that exactly the pages that the app asks for are learned. That launch takes longer.
     pub learn_exactly: bool,
     /// Adaptive: a page is read ahead when a launch uses it with this chance.
     pub use_min_percent: f64,

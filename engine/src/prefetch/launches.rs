@@ -24,11 +24,16 @@ use serde::{Deserialize, Serialize};
 use crate::prefetch::State;
 use crate::prefetch::config::{Config, Mode};
 use crate::prefetch::history::LAUNCHES_MAX;
-use crate::prefetch::learned::{How, used_bytes};
+use crate::prefetch::learned::{AppLaunches, How, NewPages, used_bytes};
 use crate::prefetch::plan;
 
-/// A launch that is read ahead is checked so often.
+/// A launch that is read ahead, or learned exactly, is checked so often.
 const LOOK_NS: u64 = 250_000_000;
+/// Writes of an installation or a download: more than this, in rate and since the last sample (a journal commits less,
+/// and so does a launch that keeps its settings), or so many in flight.
+const WRITES_MIN_BYTES_PER_S: f64 = 1e6;
+const WRITES_MIN_BYTES: f64 = 256e3;
+const QUEUED_MIN: u64 = 2;
 /// A launch of which no end is heard for this time is given up.
 const LOST_NS: u64 = 120_000_000_000;
 /// Size of a page, until a launch tells another.
@@ -58,10 +63,10 @@ pub struct Launch {
     pub id: String,
     pub began_ns: u64,
     pub course: Course,
-    /// Whether what it uses will be learned, and whether pages that are not known come in by that.
+    /// Whether what it uses will be learned.
     pub learns: bool,
-    /// Whether pages that are not known come in.
-    pub adds: bool,
+    /// Which pages come in by that.
+    pub new_pages: NewPages,
     pub ended_ns: Option<u64>,
     /// Sum of what is planned for it.
     pub planned_bytes: u64,
@@ -94,12 +99,14 @@ pub(crate) fn decide(config: &Config, mut next: State, observed: &Observed<'_>) 
     }
     let now_ns = observed.now.at_ns;
     next.launches.retain(|_, launch| now_ns.saturating_sub(launch.began_ns) < LOST_NS);
+    spare_launches(&mut next, observed);
     let stop = shortage(observed);
     for (group, launch) in &mut next.launches {
         go_on_reading(config, group, launch, observed.now, stop.as_ref(), &mut requests);
     }
     requests.extend(read_ahead_off(config, &next, observed));
-    let is_busy = next.launches.values().any(|launch| launch.ended_ns.is_none() && launch.reads_on());
+    let is_busy =
+        next.launches.values().any(|launch| launch.is_slowed() || launch.ended_ns.is_none() && launch.reads_on());
     let next_look_ns = is_busy.then(|| now_ns.saturating_add(LOOK_NS));
     let learned = next.launches.iter().filter(|(_, launch)| launch.learns).map(|(group, _)| group.clone());
     let needs = Needs { opens: learned.collect(), launch_files: next.reads.clone(), ..Needs::default() };
@@ -150,7 +157,9 @@ fn begin(config: &Config, next: &mut State, observed: &Observed<'_>, group: &str
     let now = observed.now;
     let known = next.learned.launched(&app.id);
     let is_due = known.learned < u64::from(LAUNCHES_MAX) || known.launches.is_multiple_of(LEARN_EVERY);
-    let course = if can_be_exact(config, observed) && known.begins_exactly() {
+    let can_be_exact = can_be_exact(config, observed);
+    let competes = can_be_exact && writes_compete(observed);
+    let course = if can_be_exact && !competes && known.begins_exactly() {
         Course::Exact
     } else if known.files.is_empty() {
         Course::Alone
@@ -158,14 +167,47 @@ fn begin(config: &Config, next: &mut State, observed: &Observed<'_>, group: &str
         Course::Ahead
     };
     let learns = is_due || course == Course::Exact;
-    // Where read-ahead cannot be switched off, or was so often enough, what is mapped has to do.
-    let adds = !known.exact || !can_be_exact(config, observed);
-    let mut launch = Launch::new(app.id.clone(), at_ns, course, learns, adds);
+    let new_pages = match () {
+        () if competes => as_mapped(known),
+        // Where read-ahead cannot be switched off, or was so often enough, what is mapped has to do.
+        () if !known.exact || !can_be_exact => NewPages::Exact,
+        () => NewPages::None,
+    };
+    let mut launch = Launch::new(app.id.clone(), at_ns, course, learns, new_pages);
     if let Some(known) = next.learned.app(&app.id).filter(|_| course == Course::Ahead) {
         let available_bytes = now.memory.available_bytes.unwrap_or(now.memory.free_bytes);
         launch.plan(plan::plan(config, &next.learned, known, PAGE_BYTES, available_bytes));
     }
     next.launches.insert(group.to_owned(), launch);
+}
+
+/// What comes in of a launch beside writes: enough to read ahead of the next one, once.
+fn as_mapped(known: &AppLaunches) -> NewPages {
+    if known.files.is_empty() { NewPages::Mapped } else { NewPages::None }
+}
+
+/// Launches that were to be learned exactly, beside writes: their read-ahead comes back.
+fn spare_launches(next: &mut State, observed: &Observed<'_>) {
+    let exact = next.launches.values_mut().filter(|launch| launch.is_slowed());
+    for launch in exact.filter(|_| writes_compete(observed)) {
+        launch.course = Course::Alone;
+        launch.new_pages = next.learned.app(&launch.id).map_or(NewPages::Mapped, as_mapped);
+    }
+}
+
+/// Whether writes compete with the reads of a launch, on a device whose read-ahead can be switched off. Each of the
+/// many small reads of a launch without read-ahead would wait for them.
+fn writes_compete(observed: &Observed<'_>) -> bool {
+    let interval = observed.previous.and_then(|previous| observed.now.since(previous));
+    let competes = |device: &str| {
+        let rates = interval.as_ref().and_then(|interval| interval.disks.iter().find(|disk| disk.name == device));
+        let totals = observed.now.disks.iter().find(|disk| disk.name == device);
+        let elapsed_s = interval.as_ref().map_or(0.0, |interval| interval.elapsed_ns as f64 / 1e9);
+        let written = rates.map_or(0.0, |rates| rates.write.bytes_per_s);
+        written >= WRITES_MIN_BYTES_PER_S && written * elapsed_s >= WRITES_MIN_BYTES
+            || totals.and_then(|totals| totals.in_flight_write_requests).unwrap_or(0) >= QUEUED_MIN
+    };
+    devices(observed).any(competes)
 }
 
 /// Whether read-ahead can be switched off for a launch.
@@ -184,7 +226,7 @@ fn devices<'a>(observed: &Observed<'a>) -> impl Iterator<Item = &'a str> {
 
 /// The levels of launches that are learned exactly.
 fn read_ahead_off(config: &Config, next: &State, observed: &Observed<'_>) -> Vec<Request> {
-    let learning = next.launches.values().find(|launch| launch.course == Course::Exact && launch.ended_ns.is_none());
+    let learning = next.launches.values().find(|launch| launch.is_slowed());
     let Some(launch) = learning.filter(|_| can_be_exact(config, observed)) else { return Vec::new() };
     let reason = || Reason::rule("learn_which_pages_a_launch_uses").word("app", launch.id.as_str());
     let off =
@@ -216,7 +258,7 @@ fn learn(config: &Config, next: &mut State, launch: &Launch, used: &LaunchFiles)
     }
     let pages: u64 = used.files.iter().flat_map(|file| &file.used).map(|range| range.pages).sum();
     let cold = launch.read_at_least(pages.saturating_mul(used.page_bytes) / 2);
-    let has_changed = next.learned.learn(config, &launch.id, used, How { exact: launch.adds, cold });
+    let has_changed = next.learned.learn(config, &launch.id, used, How { pages: launch.new_pages, cold });
     if has_changed {
         next.told.insert(launch.id.clone(), Told::Anew);
     }
@@ -288,13 +330,13 @@ fn go_on_reading(
 }
 
 impl Launch {
-    fn new(id: String, began_ns: u64, course: Course, learns: bool, adds: bool) -> Self {
+    fn new(id: String, began_ns: u64, course: Course, learns: bool, new_pages: NewPages) -> Self {
         Self {
             id,
             began_ns,
             course,
             learns,
-            adds,
+            new_pages,
             ended_ns: None,
             planned_bytes: 0,
             pages: Vec::new(),
@@ -315,6 +357,11 @@ impl Launch {
         self.planned_bytes = plan.size_bytes;
         self.pages = plan.files.iter().map(|file| file.file.path.clone()).zip(plan.pages).collect();
         (self.files, self.streams, self.waiting) = (plan.files, plan.streams, plan.windows.into());
+    }
+
+    /// Whether it goes on without read-ahead.
+    fn is_slowed(&self) -> bool {
+        self.course == Course::Exact && self.ended_ns.is_none()
     }
 
     /// Whether something is being read, or waits for that.

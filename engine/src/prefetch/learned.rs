@@ -137,12 +137,23 @@ pub struct AppLaunches {
     pub tally: Tally,
 }
 
+/// Which of the pages that a launch has mapped come in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NewPages {
+    /// All, and the app is known exactly: it has asked for all that it has mapped, since read-ahead was off. Where that
+    /// cannot be had, all launches count as exact.
+    Exact,
+    /// All, neighbours that were read ahead among them: an exact launch is still to come.
+    Mapped,
+    /// None: pages that are known are counted.
+    None,
+}
+
 /// How a launch was observed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct How {
-    /// All that it has mapped, it has asked for: read-ahead was off. Where that cannot be had, all launches count as
-    /// exact.
-    pub exact: bool,
+    pub pages: NewPages,
     /// Most of what it used was read from the device; `None` where that is unknown.
     pub cold: Option<bool>,
 }
@@ -175,7 +186,7 @@ impl AppLaunches {
                 all_pages += one.used.iter().map(|range| range.pages).sum::<u64>();
                 outside_pages += file.spans.outside_pages(&one.used, WINDOW_PAGES);
             }
-            self.note(file, &one.used, how.exact || one.opened, Some(one));
+            self.note(file, &one.used, how.pages != NewPages::None || one.opened, Some(one));
         }
         for file in before {
             if file.opened && !used.opens {
@@ -186,7 +197,7 @@ impl AppLaunches {
         }
         self.files.order_by(|a, b| a.file.path.cmp(&b.file.path));
         self.learned = self.learned.saturating_add(1);
-        if how.exact {
+        if how.pages == NewPages::Exact {
             self.exact_tries = if how.cold == Some(false) { self.exact_tries.saturating_add(1) } else { EXACT_TRIES };
             self.exact = self.exact_tries >= EXACT_TRIES;
         } else if has_changed || outside_pages * OUTSIDE_PART > all_pages {
@@ -300,8 +311,8 @@ mod tests {
 
     use super::*;
 
-    const EXACT: How = How { exact: true, cold: Some(true) };
-    const INEXACT: How = How { exact: false, cold: Some(true) };
+    const EXACT: How = How { pages: NewPages::Exact, cold: Some(true) };
+    const INEXACT: How = How { pages: NewPages::None, cold: Some(true) };
 
     fn file(path: &str, inode: u64, used: &[(u64, u64)]) -> UsedFile {
         UsedFile {
@@ -441,7 +452,7 @@ mod tests {
             &config,
             "a",
             &files(vec![file("/usr/bin/a", 3, &[(0, 32)])]),
-            How { exact: true, cold: Some(false) },
+            How { pages: NewPages::Exact, cold: Some(false) },
         );
         assert!(!exact(&learned), "it was in memory");
         for _ in 0..2 {
@@ -449,7 +460,7 @@ mod tests {
                 &config,
                 "a",
                 &files(vec![file("/usr/bin/a", 3, &[(0, 32)])]),
-                How { exact: true, cold: Some(false) },
+                How { pages: NewPages::Exact, cold: Some(false) },
             );
         }
         assert!(exact(&learned), "good enough");

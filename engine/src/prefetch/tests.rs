@@ -8,7 +8,7 @@ use brisk_core::event::{Event, EventKind};
 use brisk_core::launch::{FileVersion, LaunchFiles, PlacedRange, UsedFile};
 use brisk_core::outcome::Outcome;
 use brisk_core::pages::{MappedFile, PageRange};
-use brisk_core::snapshot::{AppTotals, MemoryLevels, Snapshot, StallTotals};
+use brisk_core::snapshot::{AppTotals, DiskTotals, IoTotals, MemoryLevels, Snapshot, StallTotals};
 use proptest::prelude::*;
 
 use super::*;
@@ -32,6 +32,9 @@ struct Machine {
     /// What the app has read by itself, and waited for.
     read_bytes: u64,
     waited_us: u64,
+    /// What others write to the device between two calls, and have written.
+    writes_bytes: u64,
+    written_bytes: u64,
     /// Whether its trial was to begin anew in the last launch.
     told_anew: bool,
     /// All calls, for a replay: snapshot and events, and the requests.
@@ -72,6 +75,8 @@ impl Machine {
             },
             read_bytes: 0,
             waited_us: 0,
+            writes_bytes: 0,
+            written_bytes: 0,
             told_anew: false,
             calls: Vec::new(),
         }
@@ -98,6 +103,11 @@ impl Machine {
                 ..MemoryLevels::default()
             },
             apps: vec![app],
+            disks: vec![DiskTotals {
+                name: "mmcblk0".to_owned(),
+                write: IoTotals { bytes: self.written_bytes, ..IoTotals::default() },
+                ..DiskTotals::default()
+            }],
             ..Snapshot::default()
         }
     }
@@ -121,6 +131,7 @@ impl Machine {
         self.previous = Some(now);
         self.now_ns += 100 * MS_NS;
         self.wall_unix_ms += 100;
+        self.written_bytes += self.writes_bytes;
         requests
     }
 
@@ -262,6 +273,40 @@ fn where_read_ahead_stays_on_what_is_mapped_has_to_do() {
         let courses: Vec<_> = (0..2).map(|_| machine.launch(100_000, 200_000)).collect();
         assert!(courses.contains(&Some(Course::Ahead)), "{courses:?}");
     }
+}
+
+#[test]
+fn a_launch_beside_writes_keeps_its_read_ahead() {
+    let mut machine = Machine::new();
+    machine.call(Vec::new());
+    machine.writes_bytes = 600_000;
+    machine.call(Vec::new());
+    assert_eq!(levels(&machine.begin()), []);
+    machine.call(vec![EventKind::AppGone { group: GROUP.to_owned() }]);
+    assert_eq!(machine.launch(0, 200_000), Some(Course::Alone));
+    assert_eq!(machine.launch(100_000, 200_000), Some(Course::Ahead), "by what was mapped");
+    let exact = |machine: &Machine| machine.state.learned.app("reader").map(|app| app.exact);
+    assert_eq!(exact(&machine), Some(false));
+    machine.writes_bytes = 10_000;
+    machine.call(Vec::new());
+    assert_eq!(machine.launch(0, 200_000), Some(Course::Exact), "once nothing writes but a journal");
+    assert_eq!(exact(&machine), Some(true));
+}
+
+#[test]
+fn writes_that_begin_in_an_exact_launch_end_it() {
+    let mut machine = Machine::new();
+    assert_eq!(levels(&machine.begin()).len(), 1);
+    assert!(machine.look_ns.is_some(), "writes may begin");
+    machine.writes_bytes = 600_000;
+    machine.call(Vec::new());
+    assert_eq!(levels(&machine.call(Vec::new())), []);
+    machine.writes_bytes = 0;
+    machine.call(Vec::new());
+    machine.read_bytes = 12 * MIB;
+    machine.end();
+    let app = machine.state.learned.app("reader").expect("known");
+    assert!(!app.exact && app.files.len() == 2);
 }
 
 #[test]

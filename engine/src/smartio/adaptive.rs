@@ -248,7 +248,7 @@ fn request_for_device(config: &Config, device: &Device, on: bool, reason: &Reaso
     let objective = if on { Objective::Delay } else { Objective::Energy };
     let of_kernel = if on { reason.clone() } else { Reason::rule("no_foreground_request") };
     let of_kernel = of_kernel.word("profile", "kernel scheduler smartio");
-    if requests.kernel_scheduler(device, config.writes_wait_max_ms, objective, &of_kernel) {
+    if requests.kernel_scheduler(device, on, config.writes_wait_max_ms, objective, &of_kernel) {
         return;
     }
     let profile = profile::of(&config.profiles, device);

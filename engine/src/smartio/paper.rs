@@ -53,7 +53,7 @@ pub(crate) fn decide(state: State, observed: &Observed<'_>) -> Decision<State> {
     let mut notes: Vec<Reason> = observed.devices.iter().filter_map(hunted::objection).collect();
     let reason = Reason::rule("reads_before_writes").word("source", "dissertation 4.4.1");
     for device in observed.devices {
-        if requests.kernel_scheduler(device, SLICE_MS, Objective::Delay, &reason) {
+        if requests.kernel_scheduler(device, true, SLICE_MS, Objective::Delay, &reason) {
             continue;
         }
         requests.setup(device, &setup(), SLICE_MS, Objective::Delay, &reason);

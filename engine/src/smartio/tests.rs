@@ -279,16 +279,17 @@ fn the_kernel_s_own_scheduler_is_all_that_is_requested_for_where_it_is() {
         let of = |(name, value): &(&str, &str)| (format!("queue/mmcblk0/{name}"), (*value).to_owned(), objective);
         values.iter().map(of).collect()
     };
-    let known_to_all = [("scheduler", "smartio"), ("smartio/slice_ms", "100")];
+    let with = |slice_ms, share_percent| {
+        [("scheduler", "smartio"), ("smartio/slice_ms", slice_ms), ("smartio/write_share_percent", share_percent)]
+    };
     let calm = machine.run(&Config::default(), &[QUIET]);
-    assert_eq!(queue(&calm), all(&known_to_all, Objective::Energy));
+    assert_eq!(queue(&calm), all(&with("100", "77"), Objective::Energy));
     let waiting = machine.run(&Config::default(), &[LAUNCH]);
-    assert_eq!(queue(&waiting), all(&known_to_all, Objective::Delay));
+    assert_eq!(queue(&waiting), all(&with("100", "10"), Objective::Delay));
     let paper = machine.run(&Config { mode: Mode::Paper, ..Config::default() }, &[QUIET]);
-    assert_eq!(queue(&paper), all(&known_to_all, Objective::Delay));
+    assert_eq!(queue(&paper), all(&with("100", "10"), Objective::Delay));
     let config = Config { writes_wait_max_ms: 50, ..Config::default() };
-    let patient = [("scheduler", "smartio"), ("smartio/slice_ms", "50")];
-    assert_eq!(queue(&machine.run(&config, &[QUIET])), all(&patient, Objective::Energy));
+    assert_eq!(queue(&machine.run(&config, &[QUIET])), all(&with("50", "77"), Objective::Energy));
     assert!(paper.notes.is_empty());
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Minimal replacement of the kernel's interfaces, with which insert.c, sched.c
- * and learn.c are compiled for tests outside of the kernel. Tests set the time,
+ * Minimal replacement of the kernel's interfaces, with which insert.c and sched.c
+ * are compiled for tests outside of the kernel. Tests set the time,
  * there are no locks (one thread has one scheduler), sorted lists replace trees,
  * and merging is done only on request. build.rs creates files with the kernel's
  * names that include this one.
@@ -28,6 +28,7 @@ typedef int pid_t;
 
 #define BIT(n)			(1u << (n))
 #define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))
+#define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
 #define min(a, b)		((a) < (b) ? (a) : (b))
 #define max(a, b)		((a) > (b) ? (a) : (b))
 #define READ_ONCE(x)		(x)
@@ -193,14 +194,9 @@ enum elv_merge {
 
 struct bio {
 	blk_opf_t bi_opf;
-};
-
-struct block_device {
-	bool write_cache;
-};
-
-struct gendisk {
-	struct block_device *part0;
+	struct {
+		u32 bi_size;
+	} bi_iter;
 };
 
 struct elevator_queue {
@@ -210,7 +206,6 @@ struct elevator_queue {
 struct request_queue {
 	struct elevator_queue *elevator;
 	struct request *last_merge;
-	struct gendisk *disk;
 	struct request *merges;	/* target of the next bio's merge */
 	struct request *joins;	/* request that then merges as well, or NULL */
 	unsigned long nr_requests;
@@ -254,12 +249,9 @@ extern _Thread_local struct task_struct host_task;
 #define current				(&host_task)
 #define op_is_write(opf)		((opf) & 1)
 #define req_op(rq)		((rq)->cmd_flags & REQ_OP_MASK)
-#define blk_rq_pos(rq)			((rq)->sector)
 #define blk_rq_bytes(rq)		((rq)->bytes)
-#define blk_rq_sectors(rq)		((rq)->bytes >> 9)
 #define req_get_ioprio(rq)		((rq)->ioprio)
-#define bdev_write_cache(bdev)		((bdev)->write_cache)
-#define disk_devt(disk)			((void)(disk), 0u)
+#define get_current_ioprio()		0
 #define trace_block_rq_insert(rq)	((void)(rq))
 
 static inline void blk_mq_sched_mark_restart_hctx(struct blk_mq_hw_ctx *hctx)
@@ -294,16 +286,5 @@ struct request *elv_rb_latter_request(struct request_queue *q, struct request *r
 struct elv_fs_entry {
 	const char *name;
 };
-
-/* ---- tracing: disabled ---- */
-
-#define TP_PROTO(...)		__VA_ARGS__
-#define TRACE_EVENT(name, proto, ...) \
-	_Pragma("GCC diagnostic push") \
-	_Pragma("GCC diagnostic ignored \"-Wunused-parameter\"") \
-	static inline void trace_##name(proto) \
-	{ \
-	} \
-	_Pragma("GCC diagnostic pop")
 
 #endif

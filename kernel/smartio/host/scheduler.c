@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A scheduler outside of the kernel, for tests of dispatch: the module's own
- * insert.c, sched.c and learn.c; the test acts as block layer, device and clock.
+ * insert.c and sched.c; the test acts as block layer, device and clock.
  */
 #include "smartio.h"
 
@@ -18,8 +18,6 @@ struct host {
 	struct smartio_data sd;
 	struct request_queue q;
 	struct elevator_queue eq;
-	struct gendisk disk;
-	struct block_device part0;
 	struct blk_mq_hw_ctx hctx;
 	struct request requests[HOST_REQUESTS];
 };
@@ -30,7 +28,6 @@ struct host_tunables {
 	u64 hold_max_ns;
 	u32 quantum;
 	u32 write_share_percent;
-	u32 write_cap;
 };
 
 struct host_request {
@@ -43,7 +40,7 @@ struct host_request {
 	bool at_head;
 };
 
-struct host *host_new(const struct host_tunables *tunables, u32 depth, bool write_cache);
+struct host *host_new(const struct host_tunables *tunables, u32 depth);
 void host_free(struct host *host);
 void host_insert(struct host *host, u64 now, u32 id, const struct host_request *request);
 u32 host_dispatch(struct host *host, u64 now);
@@ -102,7 +99,7 @@ struct request *elv_rb_latter_request(struct request_queue *q, struct request *r
 
 /* ---- life of the scheduler, as in main.c ---- */
 
-struct host *host_new(const struct host_tunables *tunables, u32 depth, bool write_cache)
+struct host *host_new(const struct host_tunables *tunables, u32 depth)
 {
 	struct host *host = calloc(1, sizeof(*host));
 	struct smartio_data *sd;
@@ -117,8 +114,7 @@ struct host *host_new(const struct host_tunables *tunables, u32 depth, bool writ
 	sd->quantum = tunables->quantum;
 	sd->write_share_percent = tunables->write_share_percent;
 	sd->read_reserve_percent = SMARTIO_READ_RESERVE;
-	sd->write_cap = tunables->write_cap;
-	sd->depth = depth;
+	sd->background.credit_ns = SMARTIO_CREDIT_NS;
 	host->q.nr_requests = depth;
 	INIT_LIST_HEAD(&sd->dispatch);
 	for (i = 0; i < SMARTIO_NR_QUEUES; i++)
@@ -126,11 +122,8 @@ struct host *host_new(const struct host_tunables *tunables, u32 depth, bool writ
 			INIT_LIST_HEAD(&sd->queues[i].fifo[kind]);
 	for (i = 0; i < ARRAY_SIZE(sd->sorted); i++)
 		INIT_LIST_HEAD(&sd->sorted[i].order);
-	host->part0.write_cache = write_cache;
-	host->disk.part0 = &host->part0;
 	host->eq.elevator_data = sd;
 	host->q.elevator = &host->eq;
-	host->q.disk = &host->disk;
 	host->hctx.queue = &host->q;
 	return host;
 }

@@ -3,7 +3,7 @@
 //! An aim names a side and a figure, and a bound: for the figure itself (a slowdown, a longest latency), or for its
 //! cost relative to others (`against`), where the cost of a rate is its inverse. "At most 3 % worse than the best" is a
 //! cost of at most 1.03 relative to the least of the others. An aim also states which settings of the judged scheduler
-//! count: its defaults, or any that keep a share of the best write throughput. A peer counts with its best settings.
+//! count: its defaults, given ones, or any that keep a share of the best write throughput. A peer counts with its best settings.
 //!
 //! Properties, each with a test: an aim without a figure is not reached; settings that starve writes prove nothing; a
 //! peer's best row counts.
@@ -11,7 +11,7 @@
 use crate::results::{KernelAim, KernelAimed, KernelFigure, KernelMeasure, KernelRow, KernelScenario, KernelVerdict};
 use serde::Deserialize;
 
-use crate::vm::schedulers;
+use crate::vm::schedulers::{self, Settings};
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -35,6 +35,9 @@ pub struct Aim {
     /// repeats).
     #[serde(default)]
     pub equal: bool,
+    /// Settings of the judged scheduler that count without `others_percent`; its defaults where empty.
+    #[serde(default)]
+    pub settings: Settings,
 }
 
 /// Share of a peer's throughput that counts as kept.
@@ -103,7 +106,8 @@ fn judge_load(aim: &Aim, scheduler: &str, scenario: &KernelScenario, place: usiz
         Some(left) if aim.equal => least.max(left * EQUAL),
         _ => least,
     };
-    let own = |row: &&KernelRow| row.scheduler == scheduler && (aim.others_percent.is_some() || is_default(row));
+    let is_given = |row: &KernelRow| !row.tuned && row.settings == aim.settings;
+    let own = |row: &&KernelRow| row.scheduler == scheduler && (aim.others_percent.is_some() || is_given(row));
     let judged = scenario.rows.iter().filter(own).filter(|row| leaves(row, least));
     let Some(judged) = cheapest(judged.collect()) else {
         let some = scenario.rows.iter().any(|row| own(&row) && cost(row).is_some());
@@ -134,10 +138,6 @@ fn judge_load(aim: &Aim, scheduler: &str, scenario: &KernelScenario, place: usiz
         },
         why: None,
     }
-}
-
-fn is_default(row: &KernelRow) -> bool {
-    !row.tuned && row.settings.is_empty()
 }
 
 /// Throughput of all other sides, in bytes a second.
@@ -244,6 +244,15 @@ mod tests {
         assert_eq!(found.peer.as_deref(), Some("bfq x=1"), "kyber's writes starve");
         assert_eq!(found.settings, "share=85", "less than the peer leaves is not equal");
         assert_eq!(found.verdict, KernelVerdict::Reached);
+    }
+
+    #[test]
+    fn an_aim_may_be_about_given_settings() {
+        let rows = || vec![row("smartio", &[], 300.0, 9e7), row("smartio", &[("share", "10")], 110.0, 3e7)];
+        let with = |settings: &str| judged(&aim(&format!("figure = \"slowdown\"\nat_most = 1.2{settings}")), rows());
+        assert_eq!(with("").verdict, KernelVerdict::Missed);
+        assert_eq!(with("\nsettings = { share = \"10\" }").verdict, KernelVerdict::Reached);
+        assert_eq!(with("\nsettings = { share = \"20\" }").verdict, KernelVerdict::Unknown);
     }
 
     #[test]

@@ -6,7 +6,8 @@
 //! changes the worst ones, and shrinks what is found to the smallest load that still shows it. That becomes a scenario
 //! file, whose aims are regression bounds: the ratios at that time (`file`). Everything but [`Hunt`] is pure.
 //!
-//! Each load runs under the scheduler and all stock ones, with their defaults and the same addresses; many loads share
+//! Each load runs under the scheduler and all stock ones, with their defaults (and as rivals at their best) and the
+//! same addresses; many loads share
 //! a boot, which a steady load of its own begins and ends to check that the boot is reproduced. The same seed gives the
 //! same loads. What a search or shrinking finds is measured again with other seeds, since the worst of many is partly
 //! chance.
@@ -31,7 +32,7 @@ use crate::vm::error::{Error, Result};
 use crate::vm::lab::{Lab, Length, Task};
 use crate::vm::refuse::{LATENESS_NS_MEAN_MAX, REPEAT_PERCENT_MAX};
 use crate::vm::scenario::Scenario;
-use crate::vm::schedulers::{STOCK, Settings};
+use crate::vm::schedulers::{STOCK, Settings, words};
 
 /// Share of the excess over 1 that a shrunk load keeps, and that is beyond the bound.
 const KEPT: f64 = 0.5;
@@ -47,6 +48,8 @@ const ROUNDS_MAX: usize = 16;
 pub struct Options {
     /// The scheduler that the hunt is about.
     pub scheduler: String,
+    /// Whether the stock schedulers are rivals at their best, too: with the settings of the table.
+    pub rivals: bool,
     pub seed: u64,
     /// Seeds of the addresses of each load.
     pub seeds: Vec<u64>,
@@ -80,7 +83,8 @@ struct Measured {
 #[derive(Debug)]
 pub struct Hunt {
     options: Options,
-    schedulers: Vec<String>,
+    /// The scheduler first, then those that it is held against.
+    setups: Vec<Setup>,
     /// The steady load of all boots.
     check: (Scenario, Case),
     measured: Vec<Measured>,
@@ -104,19 +108,23 @@ impl Hunt {
     /// When the kernel lacks one of the schedulers.
     pub fn new(lab: &Lab, options: Options) -> Result<Self> {
         let peers = STOCK.iter().filter(|name| **name != options.scheduler).map(|name| (*name).to_owned());
-        let schedulers: Vec<String> = std::iter::once(options.scheduler.clone()).chain(peers).collect();
-        for name in &schedulers {
-            lab.check_scheduler(name)?;
+        let mut setups = Vec::new();
+        for scheduler in std::iter::once(options.scheduler.clone()).chain(peers) {
+            let rivals =
+                lab.check_scheduler(&scheduler)?.rivals.iter().filter(|_| options.rivals && !setups.is_empty());
+            let all: Vec<Settings> = std::iter::once(Settings::new()).chain(rivals.cloned()).collect();
+            setups.extend(all.into_iter().map(|settings| Setup { scheduler: scheduler.clone(), settings }));
         }
         let steady = scenario(Levels::new([0; DIMENSIONS]), "hunt", &options)?;
-        let check = (steady, case(NONE, 1));
-        Ok(Self { options, schedulers, check, measured: Vec::new(), drawn: 0, steps: 0 })
+        let none = Setup { scheduler: NONE.to_owned(), settings: Settings::new() };
+        let check = (steady, case(&none, 1));
+        Ok(Self { options, setups, check, measured: Vec::new(), drawn: 0, steps: 0 })
     }
 
-    /// The stock schedulers that it is held against.
+    /// The stock schedulers that it is held against, with their settings.
     #[must_use]
-    pub fn peers(&self) -> &[String] {
-        &self.schedulers[1..]
+    pub fn peers(&self) -> Vec<String> {
+        self.setups[1..].iter().map(name).collect()
     }
 
     /// Draws `count` more loads, and measures them.
@@ -144,7 +152,7 @@ impl Hunt {
 
     /// Measures loads with their numbers.
     fn add(&mut self, lab: &mut Lab, numbered: &[(u64, Levels)], drawn: bool, watch: Watch<'_>) -> Result<()> {
-        let all = self.schedulers.clone();
+        let all = self.setups.clone();
         let loads: Vec<Levels> = numbered.iter().map(|(_, load)| *load).collect();
         let figures = self.measure(lab, &loads, &all, &self.options.seeds, watch)?;
         self.measured.extend(numbered.iter().zip(figures).map(|((number, load), figures)| Measured {
@@ -161,23 +169,23 @@ impl Hunt {
         &self,
         lab: &mut Lab,
         loads: &[Levels],
-        schedulers: &[String],
+        setups: &[Setup],
         seeds: &[u64],
         watch: Watch<'_>,
     ) -> Result<Vec<std::result::Result<Vec<BySchedulers>, String>>> {
         let scenarios: Vec<Scenario> =
             loads.iter().map(|load| scenario(*load, "hunt", &self.options)).collect::<Result<_>>()?;
         let cases: Vec<Case> =
-            seeds.iter().flat_map(|seed| schedulers.iter().map(move |scheduler| case(scheduler, *seed))).collect();
+            seeds.iter().flat_map(|seed| setups.iter().map(move |setup| case(setup, *seed))).collect();
         let tasks: Vec<Task<'_>> =
             scenarios.iter().flat_map(|scenario| cases.iter().map(move |case| Task { scenario, case })).collect();
         let length = Length { scale: 1.0, repeat_percent_max: REPEAT_PERCENT_MAX };
         let check = Task { scenario: &self.check.0, case: &self.check.1 };
         let outcomes = lab.run_each(&tasks, check, length, watch)?;
         let by_load = outcomes.chunks(cases.len().max(1)).map(|of_load| {
-            let by_seed = of_load.chunks(schedulers.len().max(1)).map(|of_seed| {
+            let by_seed = of_load.chunks(setups.len().max(1)).map(|of_seed| {
                 let of_one = of_seed.iter().map(|outcome| {
-                    let name = outcome.case.setup.scheduler.clone();
+                    let name = name(&outcome.case.setup);
                     Figures::of(outcome).map_err(|why| format!("{name}: {why}")).map(|figures| (name, figures))
                 });
                 of_one.collect::<std::result::Result<BySchedulers, String>>()
@@ -227,10 +235,10 @@ impl Hunt {
         let Some((from, against)) = over_seeds(bound, load, &self.options.scheduler, figures) else { return Ok(None) };
         let least = least_shown(bound, from.median);
         // Commits are held against the best of all; other bounds against one scheduler, so that two runs tell.
-        let schedulers = match bound {
-            Bound::CommitP99 => self.schedulers.clone(),
-            _ => vec![self.options.scheduler.clone(), against],
+        let is_needed = |setup: &&Setup| {
+            bound == Bound::CommitP99 || name(setup) == self.options.scheduler || name(setup) == against
         };
+        let setups: Vec<Setup> = self.setups.iter().filter(is_needed).cloned().collect();
         let mut shrink = Shrink::new(load);
         for round in 0..ROUNDS_MAX {
             let next = shrink.next();
@@ -243,7 +251,7 @@ impl Hunt {
                     &format!("shrinking {}: {doing}", bound.word()),
                 );
             };
-            let figures = self.measure(lab, &next, &schedulers, seeds, Watch { progress: &progress, ..watch })?;
+            let figures = self.measure(lab, &next, &setups, seeds, Watch { progress: &progress, ..watch })?;
             let shows = next.iter().zip(figures).map(|(load, figures)| {
                 let ratio = figures.ok().and_then(|of| over_seeds(bound, *load, &self.options.scheduler, &of));
                 (*load, ratio.is_some_and(|(ratio, _)| ratio.median >= least))
@@ -262,8 +270,7 @@ impl Hunt {
         watch: Watch<'_>,
     ) -> Result<Found> {
         let best = shrink.best();
-        let all = self.schedulers.clone();
-        let figures = self.measure(lab, &[best], &all, &SEEDS_OF_FOUND, watch)?.pop();
+        let figures = self.measure(lab, &[best], &self.setups, &SEEDS_OF_FOUND, watch)?.pop();
         let seeds = figures.and_then(std::result::Result::ok).unwrap_or_default();
         let value = over_seeds(bound, best, &self.options.scheduler, &seeds);
         let confirmed = value.as_ref().is_some_and(|(ratio, _)| ratio.median > bound.at_most());
@@ -326,7 +333,7 @@ impl Hunt {
             let holds = ratio.median <= bound.at_most();
             Some(HuntRatio { bound: bound.word().to_owned(), ratio, against, holds })
         });
-        let rows = self.schedulers.iter().filter(|_| !seeds.is_empty()).map(|name| row(name, seeds));
+        let rows = self.setups.iter().filter(|_| !seeds.is_empty()).map(|setup| row(&name(setup), seeds));
         HuntLoad {
             number: one.number,
             drawn: one.drawn,
@@ -362,9 +369,13 @@ fn least_shown(bound: Bound, found: f64) -> f64 {
     (1.0 + (found - 1.0) * KEPT).max(bound.at_most() * (1.0 + (MARGIN - 1.0) / 2.0)).min(found)
 }
 
-fn case(scheduler: &str, seed: u64) -> Case {
-    let setup = Setup { scheduler: scheduler.to_owned(), settings: Settings::new() };
-    Case { setup, load: 0, alone: None, seed }
+fn case(setup: &Setup, seed: u64) -> Case {
+    Case { setup: setup.clone(), load: 0, alone: None, seed }
+}
+
+/// A scheduler and its settings in words: with its defaults its name.
+fn name(setup: &Setup) -> String {
+    format!("{} {}", setup.scheduler, words(&setup.settings)).trim_end().to_owned()
 }
 
 fn scenario(load: Levels, name: &str, options: &Options) -> Result<Scenario> {
@@ -457,7 +468,14 @@ mod tests {
     }
 
     fn options() -> Options {
-        Options { scheduler: "kyber".to_owned(), seed: 7, seeds: vec![1], kinds: Vec::new(), devices: devices() }
+        Options {
+            scheduler: "kyber".to_owned(),
+            rivals: false,
+            seed: 7,
+            seeds: vec![1],
+            kinds: Vec::new(),
+            devices: devices(),
+        }
     }
 
     fn seeds() -> Vec<BySchedulers> {

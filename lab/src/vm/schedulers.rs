@@ -22,6 +22,9 @@ struct Entry {
     /// Values to try by the name of the setting.
     #[serde(default)]
     search: BTreeMap<String, Vec<toml::Value>>,
+    /// Settings with which it is a rival of others at its best.
+    #[serde(default)]
+    rivals: Vec<BTreeMap<String, toml::Value>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +35,8 @@ pub struct Scheduler {
     pub module: Option<String>,
     /// Settings and the values that a search tries.
     pub search: Vec<(String, Vec<String>)>,
+    /// Settings with which it is a rival of others at its best.
+    pub rivals: Vec<Settings>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,17 +55,15 @@ impl Schedulers {
             let mut search = Vec::new();
             for (setting, values) in entry.search {
                 plain(&setting)?;
-                let values: Vec<String> = values
-                    .iter()
-                    .map(|value| match value {
-                        toml::Value::String(text) => text.clone(),
-                        other => other.to_string(),
-                    })
-                    .collect();
-                values.iter().try_for_each(|value| plain(value))?;
-                search.push((setting, values));
+                search.push((setting, values.iter().map(value).collect::<std::result::Result<_, _>>()?));
             }
-            all.push(Scheduler { name, module: entry.module, search });
+            let mut rivals = Vec::new();
+            for rival in entry.rivals {
+                rival.keys().try_for_each(|setting| plain(setting))?;
+                let settings = rival.into_iter().map(|(setting, of)| Ok((setting, value(&of)?)));
+                rivals.push(settings.collect::<std::result::Result<_, String>>()?);
+            }
+            all.push(Scheduler { name, module: entry.module, search, rivals });
         }
         // The kernel's own first, then others.
         let rank = |one: &Scheduler| STOCK.iter().position(|name| *name == one.name).unwrap_or(STOCK.len());
@@ -98,6 +101,15 @@ impl Schedulers {
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|scheduler| scheduler.name.as_str())
     }
+}
+
+/// A value of the table as the kernel's files take it.
+fn value(of: &toml::Value) -> std::result::Result<String, String> {
+    let text = match of {
+        toml::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    plain(&text).map(|()| text)
 }
 
 /// Refuses words with shell syntax.

@@ -66,7 +66,7 @@ impl Sense {
         } else {
             Vec::new()
         };
-        let Some(mut table) = PageTable::open(self, pid)? else { return Ok(None) };
+        let Some(mut table) = PageTable::open(self, pid, &ranges)? else { return Ok(None) };
         let mut of_name: BTreeMap<Vec<u8>, u32> = BTreeMap::new();
         let (mut mappings, mut runs) = (Vec::new(), Vec::new());
         for range in ranges.iter().filter(|range| range.usable) {

@@ -1,8 +1,9 @@
 //! Where the pages of one process are: in memory, of files, or in swap (/proc/PID/maps and pagemap).
 //!
 //! From Linux 6.7 on the kernel names the ranges that have pages (PAGEMAP_SCAN), so that large reservations cost
-//! nothing; entries are read of those in swap alone, for their slots. Older kernels give an entry for each page that an
-//! address range could have, 8 bytes for 4 KiB: a reservation of 64 GiB takes 128 MiB of entries.
+//! nothing, and one call is about many mappings; entries are read of those in swap alone, for their slots. Older kernels
+//! give an entry for each page that an address range could have, 8 bytes for 4 KiB: a reservation of 64 GiB takes 128
+//! MiB of entries.
 
 use std::fs::File;
 use std::ops::Range;
@@ -19,6 +20,8 @@ use crate::machine::Sense;
 
 /// Bytes of the pagemap that are read at a time: 32 MiB of addresses with pages of 4 KiB.
 const CHUNK_BYTES: u64 = 64 << 10;
+/// Entries that are read at least: pages in swap lie between others, and a call costs as much as these.
+const ENTRIES_MIN: u64 = 128;
 /// Ranges that one call of PAGEMAP_SCAN gives at most.
 const REGIONS_MAX: usize = 512;
 
@@ -41,7 +44,7 @@ impl Sense {
         let Some(ranges) = self.parse_optional(format!("/proc/{pid}/maps"), parse_address_ranges)? else {
             return Ok(None);
         };
-        let Some(mut table) = PageTable::open(self, pid)? else { return Ok(None) };
+        let Some(mut table) = PageTable::open(self, pid, &ranges)? else { return Ok(None) };
         let mut pages = ProcessPages { ranges: Vec::new(), runs: Vec::new(), page_bytes: table.page_bytes };
         for range in ranges.into_iter().filter(|range| range.usable) {
             table.append_runs(&range.addresses, &mut pages.runs)?;
@@ -51,16 +54,23 @@ impl Sense {
     }
 }
 
-/// The page table of a process.
+/// The page table of a process, read once in the order of its addresses.
 #[derive(Debug)]
 pub(crate) struct PageTable {
     file: File,
     path: PathBuf,
     pub(crate) page_bytes: u64,
+    /// End of its address ranges.
+    end: u64,
     /// Whether the kernel names the ranges that have pages.
     scans: bool,
+    /// Pages of which `entries` has the entries.
+    read: Range<u64>,
     entries: Vec<u8>,
+    /// Addresses of which `regions` has the ranges with pages, those before `next` no longer needed.
+    walked: Range<u64>,
     regions: Vec<Region>,
+    next: usize,
 }
 
 /// `struct page_region` of include/uapi/linux/fs.h.
@@ -97,62 +107,87 @@ const IS_PRESENT: u64 = 1 << 3;
 const IS_SWAPPED: u64 = 1 << 4;
 
 impl PageTable {
-    /// That of process `pid`; `None` when there is no such process.
+    /// That of process `pid` with these address ranges; `None` when there is no such process.
     ///
     /// # Errors
     /// When it may not be read.
-    pub(crate) fn open(sense: &Sense, pid: u32) -> Result<Option<Self>> {
+    pub(crate) fn open(sense: &Sense, pid: u32, ranges: &[AddressRange]) -> Result<Option<Self>> {
         let path = sense.path(format!("/proc/{pid}/pagemap"));
         let opened = File::open(&path).map_err(|source| Error::reading(path.clone(), source));
         let Some(file) = opened.or_absent()? else { return Ok(None) };
         let page_bytes = rustix::param::page_size() as u64;
-        Ok(Some(Self { file, path, page_bytes, scans: true, entries: Vec::new(), regions: Vec::new() }))
+        let end = ranges.iter().rfind(|range| range.usable).map_or(0, |range| range.addresses.end);
+        Ok(Some(Self {
+            file,
+            path,
+            page_bytes,
+            end,
+            scans: true,
+            read: 0..0,
+            entries: Vec::new(),
+            walked: 0..0,
+            regions: Vec::new(),
+            next: 0,
+        }))
     }
 
-    /// Appends the pages in `addresses` that are in memory or swap; nothing of a process that has ended.
+    /// Appends the pages in `addresses`, which lie behind those of the calls before, that are in memory or swap; nothing
+    /// of a process that has ended.
     ///
     /// # Errors
     /// When it cannot be read.
     pub(crate) fn append_runs(&mut self, addresses: &Range<u64>, runs: &mut Vec<PageRun>) -> Result<()> {
         let mut start = addresses.start;
         while self.scans && start < addresses.end {
-            let (regions, walk_end) = match self.scan(start..addresses.end) {
-                Some(Ok(scanned)) => scanned,
-                Some(Err(source)) => {
-                    let failed: Result<()> = Err(Error::reading(self.path.clone(), source));
-                    return failed.or_absent().map(|_| ());
+            if !self.walked.contains(&start) {
+                match self.walk(start..self.end.max(addresses.end)) {
+                    Some(Ok(())) => {}
+                    Some(Err(source)) => {
+                        let failed: Result<()> = Err(Error::reading(self.path.clone(), source));
+                        return failed.or_absent().map(|_| ());
+                    }
+                    None => break,
                 }
-                None => break,
-            };
-            for region in &regions {
-                let pages = region.start / self.page_bytes..region.end / self.page_bytes;
-                if region.categories & IS_SWAPPED != 0 {
-                    self.append_entries(pages, runs)?;
-                } else {
-                    let state = if region.categories & IS_FILE == 0 { PageState::Anonymous } else { PageState::File };
-                    append_page_runs(runs, pages.start, pages.map(|_| state));
+                if self.walked.is_empty() {
+                    // The process has ended meanwhile.
+                    return Ok(());
                 }
             }
-            self.regions = regions;
-            if walk_end <= start {
-                // The process has ended meanwhile.
-                return Ok(());
-            }
-            start = walk_end;
+            let end = addresses.end.min(self.walked.end);
+            self.append_regions(start..end, runs)?;
+            start = end;
         }
         self.append_entries(start / self.page_bytes..addresses.end / self.page_bytes, runs)
     }
 
-    /// The ranges with pages from the begin of `addresses` on, and the end of what was walked; `None` when the kernel
-    /// cannot tell.
-    fn scan(&mut self, addresses: Range<u64>) -> Option<std::io::Result<(Vec<Region>, u64)>> {
-        let mut regions = std::mem::take(&mut self.regions);
-        regions.resize(REGIONS_MAX, Region::default());
+    /// Appends the pages in addresses that were walked.
+    fn append_regions(&mut self, addresses: Range<u64>, runs: &mut Vec<PageRun>) -> Result<()> {
+        while let Some(&region) = self.regions.get(self.next).filter(|region| region.start < addresses.end) {
+            let (start, end) = (region.start.max(addresses.start), region.end.min(addresses.end));
+            let pages = start / self.page_bytes..end / self.page_bytes;
+            if region.categories & IS_SWAPPED != 0 {
+                self.append_entries(pages, runs)?;
+            } else if start < end {
+                let state = if region.categories & IS_FILE == 0 { PageState::Anonymous } else { PageState::File };
+                append_page_runs(runs, pages.start, pages.map(|_| state));
+            }
+            if region.end > addresses.end {
+                // The rest of it is another mapping's.
+                break;
+            }
+            self.next += 1;
+        }
+        Ok(())
+    }
+
+    /// Walks the page table from the begin of `addresses` on, as far as one call does; `None` when the kernel cannot.
+    fn walk(&mut self, addresses: Range<u64>) -> Option<std::io::Result<()>> {
+        self.regions.resize(REGIONS_MAX, Region::default());
         let mut arguments = ScanArguments {
             size_bytes: size_of::<ScanArguments>() as u64,
             start: addresses.start,
             end: addresses.end,
-            regions: regions.as_mut_ptr() as u64,
+            regions: self.regions.as_mut_ptr() as u64,
             regions_len: REGIONS_MAX as u64,
             category_anyof_mask: IS_PRESENT | IS_SWAPPED,
             return_mask: IS_PRESENT | IS_SWAPPED | IS_FILE,
@@ -166,25 +201,36 @@ impl PageTable {
             self.scans = !matches!(error.raw_os_error(), Some(libc::ENOTTY | libc::EINVAL));
             return self.scans.then_some(Err(error));
         };
-        regions.truncate(found);
-        Some(Ok((regions, arguments.walk_end)))
+        self.regions.truncate(found);
+        (self.walked, self.next) = (addresses.start..arguments.walk_end, 0);
+        Some(Ok(()))
     }
 
     fn append_entries(&mut self, pages: Range<u64>, runs: &mut Vec<PageRun>) -> Result<()> {
         let mut page = pages.start;
         while page < pages.end {
-            let length = ((pages.end - page) * PAGE_ENTRY_BYTES).min(CHUNK_BYTES) as usize;
-            self.entries.resize(length.max(self.entries.len()), 0);
-            let read = self.file.read_at(&mut self.entries[..length], page * PAGE_ENTRY_BYTES);
-            let read = read.map_err(|source| Error::reading(self.path.clone(), source))?;
-            let count = read as u64 / PAGE_ENTRY_BYTES;
-            if count == 0 {
+            if !self.read.contains(&page) {
+                self.read_entries(page, pages.end - page)?;
+            }
+            let end = pages.end.min(self.read.end);
+            if end <= page {
                 // The process has ended meanwhile.
                 break;
             }
-            append_page_runs(runs, page, parse_page_states(&self.entries[..read]));
-            page += count;
+            let byte = |page: u64| ((page - self.read.start) * PAGE_ENTRY_BYTES) as usize;
+            append_page_runs(runs, page, parse_page_states(&self.entries[byte(page)..byte(end)]));
+            page = end;
         }
+        Ok(())
+    }
+
+    /// Reads entries from `page` on, about `wanted`, and those behind them as far as they cost nothing.
+    fn read_entries(&mut self, page: u64, wanted: u64) -> Result<()> {
+        let length = (wanted.max(ENTRIES_MIN) * PAGE_ENTRY_BYTES).min(CHUNK_BYTES) as usize;
+        self.entries.resize(length.max(self.entries.len()), 0);
+        let read = self.file.read_at(&mut self.entries[..length], page * PAGE_ENTRY_BYTES);
+        let read = read.map_err(|source| Error::reading(self.path.clone(), source))?;
+        self.read = page..page + read as u64 / PAGE_ENTRY_BYTES;
         Ok(())
     }
 }

@@ -77,6 +77,11 @@ impl Testbed {
         self.measured_bytes.set(self.measured_bytes.get() + bytes);
     }
 
+    /// Bytes written so far, by preparation and measurements.
+    pub(crate) fn written_bytes(&self) -> u64 {
+        self.work.written_bytes + self.measured_bytes.get()
+    }
+
     /// Runs `streams` concurrently, then settles.
     pub(crate) fn run_streams(
         &self,
@@ -107,7 +112,8 @@ impl Testbed {
 
     pub(crate) fn end(mut self, io_engine: String) -> Header {
         self.run.warn(self.foreign.warning());
-        self.run.end(Some(io_engine), self.work.written_bytes + self.measured_bytes.get())
+        let written_bytes = self.written_bytes();
+        self.run.end(Some(io_engine), written_bytes)
     }
 
     /// Writes back buffers and empties the page cache, so that the next measurement does not inherit them.

@@ -381,6 +381,9 @@ fn what_is_not_done_is_not_requested_in_each_round() {
         assert_eq!(actions(&first), ["freeze app-a.scope"]);
         let again = machine.after(50, 10, &performed(&first, &outcome));
         assert!(!actions(&again).contains(&"freeze app-a.scope".to_owned()), "{outcome:?}");
+        let until_ns = machine.state.groups["app-a.scope"].freeze_refused_until_ns.expect("refused");
+        let waits = until_ns - machine.now.at_ns > 60 * S_NS;
+        assert_eq!(waits, outcome == Outcome::HeldOut, "{outcome:?}: scans for nothing cost time");
         assert!(actions(&machine.step(10, &[EventKind::Configured])).contains(&"freeze app-a.scope".to_owned()));
     }
 }

@@ -11,7 +11,7 @@ use super::NEVER;
 pub const REQUESTS: u32 = 256;
 const NONE: u32 = u32::MAX;
 
-/// Tunables: see `README.rst`. Depths of 0 set no limit.
+/// Tunables: see `README.rst`.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct Tunables {
@@ -21,15 +21,13 @@ pub struct Tunables {
     pub hold_max_ns: u64,
     /// Requests of one queue in the device when others wait.
     pub quantum: u32,
-    /// Share of the device's time for writes with concurrent reads.
+    /// Least share of the device's time for background writes that wait.
     pub write_share_percent: u32,
-    /// Limit of writes in flight; 0 learns it.
-    pub write_cap: u32,
 }
 
 impl Default for Tunables {
     fn default() -> Self {
-        Self { slice_ns: 100_000_000, hold_max_ns: 1_000_000, quantum: 8, write_share_percent: 10, write_cap: 0 }
+        Self { slice_ns: 100_000_000, hold_max_ns: 1_000_000, quantum: 8, write_share_percent: 77 }
     }
 }
 
@@ -85,7 +83,7 @@ struct Host {
 }
 
 unsafe extern "C" {
-    fn host_new(tunables: &Tunables, depth: u32, write_cache: bool) -> Option<NonNull<Host>>;
+    fn host_new(tunables: &Tunables, depth: u32) -> Option<NonNull<Host>>;
     fn host_free(host: NonNull<Host>);
     fn host_insert(host: NonNull<Host>, now: u64, id: u32, request: &RawRequest);
     fn host_dispatch(host: NonNull<Host>, now: u64) -> u32;
@@ -110,11 +108,11 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// A new scheduler, for a device with `depth` tags, with or without a volatile cache.
+    /// A new scheduler, for a device with `depth` tags.
     #[must_use]
-    pub fn new(tunables: &Tunables, depth: u32, write_cache: bool) -> Self {
+    pub fn new(tunables: &Tunables, depth: u32) -> Self {
         // SAFETY: the call takes only values.
-        let host = unsafe { host_new(tunables, depth, write_cache) }.expect("memory for a scheduler");
+        let host = unsafe { host_new(tunables, depth) }.expect("memory for a scheduler");
         Self { host, places: vec![Place::Nowhere; REQUESTS as usize] }
     }
 

@@ -4,5 +4,4 @@ mod dispatch;
 mod extents;
 mod policy;
 mod requests;
-mod share;
 mod simulation;

@@ -168,6 +168,10 @@ pub(crate) struct HuntArgs {
     /// The scheduler that the hunt is about; it is held against the stock ones, all with their defaults
     #[arg(long, value_name = "NAME", default_value = "smartio")]
     pub(crate) scheduler: String,
+    /// Hold it also against stock schedulers at their best: those with the settings named `rivals` in
+    /// kernel/schedulers.toml; nothing is shrunk
+    #[arg(long, conflicts_with_all = ["shrink", "save"])]
+    pub(crate) rivals: bool,
     /// Loads to draw at random
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) loads: u32,

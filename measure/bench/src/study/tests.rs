@@ -106,6 +106,7 @@ fn an_impossible_search_is_refused_before_the_first_write() {
     let good = frontier::Options {
         common: common(dir.path()),
         budget: std::time::Duration::from_secs(10),
+        written_bytes_max: None,
         size_bytes: frontier::SIZE_BYTES,
         write_min_percent: 90.0,
         writes_wait_max_ms: 100,

@@ -42,17 +42,12 @@ pub(crate) struct Device {
     pub(crate) write_ns: u64,
     /// A write takes up to so much longer.
     pub(crate) write_spread_ns: u64,
-    pub(crate) write_cache: bool,
-    /// What the cache takes of writes before it is full, if it takes any: it programs one between two reads.
-    pub(crate) places: u64,
     /// Each request has to be done by one unit, whatever the others do.
     pub(crate) placed: bool,
     /// A write of more than 64 KiB takes all units.
     pub(crate) wide: bool,
     /// Each so many-th request is given back once; 0: none.
     pub(crate) requeue_every: u64,
-    /// The first read after so long takes so much longer.
-    pub(crate) hangs: Option<(u64, u64)>,
 }
 
 pub(crate) const SERIAL: Device = Device {
@@ -61,12 +56,9 @@ pub(crate) const SERIAL: Device = Device {
     read_ns: 80 * US,
     write_ns: 400 * US,
     write_spread_ns: 0,
-    write_cache: false,
-    places: 0,
     placed: false,
     wide: false,
     requeue_every: 0,
-    hangs: None,
 };
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -83,34 +75,6 @@ pub(crate) struct Outcome {
     pub(crate) end_ns: u64,
     /// Most asynchronous writes in the device at once in the second half of the time.
     pub(crate) most_plain: usize,
-}
-
-/// Cells behind a cache.
-#[derive(Debug, Default)]
-struct Cells {
-    busy_until_ns: u64,
-    waiting: u64,
-}
-
-impl Cells {
-    /// When a request that comes now is done.
-    fn done_ns(&mut self, device: Device, op: Op, now: u64) -> u64 {
-        while self.waiting > 0 && self.busy_until_ns <= now {
-            self.waiting -= 1;
-            self.busy_until_ns += device.write_ns;
-        }
-        self.busy_until_ns = self.busy_until_ns.max(now);
-        if op == Op::Read {
-            self.busy_until_ns += device.read_ns;
-            return self.busy_until_ns;
-        }
-        self.waiting += 1;
-        let accepted_ns = now + 20 * US;
-        match self.waiting.checked_sub(device.places + 1) {
-            Some(more) => accepted_ns.max(self.busy_until_ns + more * device.write_ns),
-            None => accepted_ns,
-        }
-    }
 }
 
 struct Sent {
@@ -144,14 +108,12 @@ fn spread(place: u64, most: u64) -> u64 {
 pub(crate) fn run(tunables: Tunables, device: Device, threads: &[Thread], end_ns: u64) -> Outcome {
     let begin = 1_000 * MS;
     let mut now = begin;
-    let mut scheduler = Scheduler::new(&tunables, device.depth, device.write_cache);
+    let mut scheduler = Scheduler::new(&tunables, device.depth);
     let mut next: Vec<Option<u64>> = threads.iter().map(|thread| Some(begin + thread.begins_ns)).collect();
     let mut sent: Vec<Option<Sent>> = threads.iter().map(|_| None).collect();
     let mut in_device: Vec<(u64, usize)> = Vec::new();
     let mut busy = vec![0_u64; device.units];
-    let mut cells = Cells::default();
     let (mut count, mut full) = (0_u64, false);
-    let mut hangs = device.hangs;
     let mut outcome = Outcome { threads: vec![Seen::default(); threads.len()], ..Outcome::default() };
     loop {
         let left = |id: &usize| outcome.threads[*id].done < threads[*id].requests;
@@ -228,12 +190,7 @@ pub(crate) fn run(tunables: Tunables, device: Device, threads: &[Thread], end_ns
             let free = (0..busy.len()).min_by_key(|unit| busy[*unit]).expect("one at least");
             let unit = if device.placed { place } else { free };
             let spread = spread(outcome.dispatched.len() as u64, device.write_spread_ns);
-            let mut service =
-                if request.op == Op::Read { device.read_ns } else { write_ns(device, &threads[id]) + spread };
-            if let Some((_, longer_ns)) = hangs.filter(|(at_ns, _)| request.op == Op::Read && now >= begin + at_ns) {
-                service += longer_ns;
-                hangs = None;
-            }
+            let service = if request.op == Op::Read { device.read_ns } else { write_ns(device, &threads[id]) + spread };
             let wide = device.wide && request.op == Op::Write && threads[id].bytes > 65_536;
             let free = if wide { busy.iter().copied().max().expect("one at least") } else { busy[unit] };
             let end = free.max(now) + service;
@@ -242,7 +199,6 @@ pub(crate) fn run(tunables: Tunables, device: Device, threads: &[Thread], end_ns
             } else {
                 busy[unit] = end;
             }
-            let end = if device.places > 0 { cells.done_ns(device, request.op, now) } else { end };
             in_device.push((end, id));
             sent[id].as_mut().expect("it was sent").in_device = true;
             if now - begin > end_ns / 2 {

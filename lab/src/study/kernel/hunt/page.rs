@@ -107,8 +107,8 @@ fn bounds(report: &HuntReport) -> Figure {
     Figure::new(
         "Bounds",
         format!(
-            "Ratios of costs over those of another scheduler, all with defaults, so that less is better; of drawn \
-             loads, with {}. {}",
+            "Ratios of costs over those of another scheduler, with defaults where no settings are named, so that less \
+             is better; of drawn loads, with {}. {}",
             plural(report.seeds.len() as u64, "seed"),
             fidelity(&report.fidelity)
         ),

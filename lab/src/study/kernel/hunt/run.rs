@@ -100,6 +100,7 @@ fn hunted(session: &Session, source: &Source, args: &Args) -> anyhow::Result<Hun
     lab.remember(args.guests.again)?;
     let options = Options {
         scheduler: args.scheduler.clone(),
+        rivals: args.rivals,
         seed: args.seed.into(),
         seeds: (1..=args.seeds.into()).collect(),
         kinds: args.kinds.clone(),
@@ -110,7 +111,7 @@ fn hunted(session: &Session, source: &Source, args: &Args) -> anyhow::Result<Hun
         header: header(&lab, options.seed),
         series: args.guests.kernel.clone(),
         scheduler: options.scheduler.clone(),
-        peers: hunt.peers().to_vec(),
+        peers: hunt.peers(),
         seeds: options.seeds.clone(),
         hold: 0,
         bounds: Vec::new(),
@@ -146,7 +147,7 @@ fn hunted(session: &Session, source: &Source, args: &Args) -> anyhow::Result<Hun
     }
     let mut missed = hunt.missed();
     missed.retain(|(bound, ..)| args.bound.is_empty() || args.bound.iter().any(|word| word == bound.word()));
-    let count = usize::from(args.shrink).min(missed.len());
+    let count = if args.rivals { 0 } else { usize::from(args.shrink).min(missed.len()) };
     for (place, (bound, load, _)) in missed.iter().take(count).enumerate() {
         let progress = |done: f64, doing: &str| {
             let of_shrinking = (place as f64 + done) / count as f64;

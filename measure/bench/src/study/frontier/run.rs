@@ -9,7 +9,7 @@
 //!
 //! The search keeps its time budget: the number of settings in each round follows from the remaining budget and the
 //! measured length of a trial, and is recomputed before each round. When the time is over, the best result so far
-//! counts.
+//! counts. A limit of what is written is time too: at the rate of the trials so far.
 //!
 //! Settings are changed through `brisk_act` and restored at the end, on an error and on a stop; after a kill, by the
 //! next command.
@@ -43,6 +43,8 @@ pub struct Options {
     pub common: Common,
     /// Total time, preparation included; one trial may exceed it.
     pub budget: Duration,
+    /// About the most that is written; nothing: no limit.
+    pub written_bytes_max: Option<u64>,
     pub size_bytes: u64,
     /// Least write throughput of the winner, in percent of the baseline.
     pub write_min_percent: f64,

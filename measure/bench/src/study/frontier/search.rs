@@ -135,6 +135,9 @@ impl<'a> Search<'a> {
     /// Runs as many rounds and settings as the time allows.
     pub(super) fn run(&mut self) -> Result<()> {
         self.calibrate()?;
+        if self.options.written_bytes_max.is_some() {
+            self.measure_writes()?;
+        }
         let beginning = self.space.beginning();
         let full = Plan::full(beginning.len(), self.options.common.runs as usize);
         let each_s = self.left().as_secs_f64() / (full.turns(0) * LOADS.len()) as f64 - self.overhead_s();
@@ -206,9 +209,14 @@ impl<'a> Search<'a> {
         (self.options.common.runs as usize).max(PAIRS_MIN)
     }
 
-    /// Remaining budget.
+    /// Remaining budget, of time or of writes.
     fn left(&self) -> Duration {
-        (self.options.budget * self.overrun).saturating_sub(self.began.elapsed())
+        let elapsed = self.began.elapsed();
+        let left = (self.options.budget * self.overrun).saturating_sub(elapsed);
+        match self.options.written_bytes_max {
+            Some(most_bytes) => left.min(time_of_writes(elapsed, self.bed.written_bytes(), most_bytes)),
+            None => left,
+        }
     }
 
     /// Time of a trial beyond its length: on a slow device, mostly draining its buffer.
@@ -253,6 +261,17 @@ impl<'a> Search<'a> {
                 writers: kind.words.to_owned(),
             })
             .collect();
+        Ok(())
+    }
+
+    /// Runs each load for a moment, for the rate of its writes.
+    fn measure_writes(&mut self) -> Result<()> {
+        for load in 0..LOADS.len() {
+            let trial = self.trial(load, 0);
+            self.report("rate of writes");
+            let outcome = self.run_trial(&trial)?;
+            self.bed.wrote((outcome.write_bytes_per_s * trial.length.as_secs_f64()) as u64);
+        }
         Ok(())
     }
 
@@ -415,6 +434,15 @@ fn pair_ratios(found: &[Samples], given: &[Samples]) -> Vec<f64> {
     (0..pairs).map(ratio).filter(|ratio| ratio.is_finite()).collect()
 }
 
+/// How long the rest of `most_bytes` lasts at the rate so far; without end before anything is written.
+fn time_of_writes(elapsed: Duration, written_bytes: u64, most_bytes: u64) -> Duration {
+    let left_bytes = most_bytes.saturating_sub(written_bytes);
+    match written_bytes {
+        0 => Duration::MAX,
+        _ => elapsed.mul_f64((left_bytes as f64 / written_bytes as f64).min(1e6)),
+    }
+}
+
 /// Remaining time as text, with the precision of the estimate.
 fn time_left(left: Duration) -> String {
     match left.as_secs() {
@@ -460,6 +488,13 @@ mod tests {
         assert_eq!(ratios.len(), 2);
         assert!((ratios[0] - 0.5).abs() < 1e-9 && (ratios[1] - 0.5).abs() < 1e-9, "{ratios:?}");
         assert!(pair_ratios(&[], &[]).is_empty());
+    }
+
+    #[test]
+    fn a_limit_of_writes_ends_the_search() {
+        let left_s = |written, most| time_of_writes(Duration::from_secs(10), written, most).as_secs_f64();
+        assert_eq!([left_s(1, 4), left_s(2, 4), left_s(4, 4), left_s(9, 4)], [30.0, 10.0, 0.0, 0.0]);
+        assert_eq!(time_of_writes(Duration::from_secs(10), 0, 4), Duration::MAX);
     }
 
     #[test]

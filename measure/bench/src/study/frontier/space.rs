@@ -78,7 +78,7 @@ fn dimensions(scheduler: &str, writes_wait_max_ms: u32) -> Vec<Dimension> {
         _ => vec![depth(&["16", "8", "4"])],
     };
     all.push(of(QueueSetting::WbtLatUsec, &["500", "0"]));
-    all.push(of(QueueSetting::MaxSectorsKb, &["256", "128", "64"]));
+    all.push(of(QueueSetting::MaxSectorsKb, &["256", "128", "64", "32"]));
     all
 }
 
@@ -315,7 +315,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(seen.len(), 4 * 3 * 3 * 3 * 4);
+        assert_eq!(seen.len(), 4 * 3 * 3 * 3 * 5);
         assert!(space.neighbours(&Space::baseline()).is_empty());
     }
 }
