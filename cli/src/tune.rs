@@ -3,8 +3,8 @@
 //!
 //! Each part is a separate command; they run one after the other. A part that is complete is kept when a later one is
 //! stopped. The service measures one part at a time (`--step`), when the machine is quiet, within limits of time and
-//! wear (`budget`). What could not be measured is kept with the reason (`brisk_api::Tries`) and tried again later; where
-//! no setting is better than those of the device, that is known too.
+//! wear (`budget`). What could not be measured is kept with the reason (`brisk_api::Tries`) and tried again later;
+//! where no setting is better than those of the device, that is known too.
 //!
 //! The dissertation's concurrency parameters (4.2.5) are not among the parts. How many reads a device serves at once is
 //! one of its speeds; how many writes may be in flight is found with the other settings, by the latency of reads beside
@@ -226,8 +226,8 @@ fn keep_first(all: &mut Vec<DevicePlan>, now_unix_ms: u64) {
 }
 
 /// Whether others use the storage or the processors so much that figures would be wrong, or people be disturbed: by the
-/// pressure of the last minute. A kernel that does not tell is taken as quiet. Nor is a machine measured on its battery,
-/// or one whose owner has all settings as they were.
+/// pressure of the last minute. A kernel that does not tell is taken as quiet. Nor is a machine measured on its
+/// battery, or one whose owner has all settings as they were.
 fn use_by_others(sense: &Sense, socket: &Socket) -> Option<String> {
     if budget::is_discharging(sense) {
         return Some("the device runs on its battery".to_owned());

@@ -328,8 +328,8 @@ mod tests {
         assert!(text.contains("  queue/sda/scheduler mq-deadline, before none; 59 min, smartio\n"), "{text}");
         assert!(text.contains("!! no launches of apps are seen"), "{text}");
         assert!(text.contains("device     sda (KLU, ufs); not measured yet: settings, costs\n"), "{text}");
-        let of_costs = "           costs: stopped 10 min ago, as apps need the storage; the service tries again in 50 min, \
-                        'brisk tune' at once\n";
+        let of_costs = "           costs: stopped 10 min ago, as apps need the storage; the service tries again in 50 \
+                        min, 'brisk tune' at once\n";
         assert!(text.contains(of_costs), "{text}");
         let of_swap =
             "swap       3 MiB written by brisk so far; 512 MiB more may be written now ([mars] wear_mib_per_day)\n";

@@ -58,8 +58,8 @@ pub(super) fn boot_id() -> Result<String> {
     fs::read_to_string(path).map(|text| text.trim().to_owned()).map_err(failed("read", path))
 }
 
-/// Adds a device of compressed memory; returns its number. The module is loaded where it is not yet, without a device of
-/// its own, and stays until the next restart.
+/// Adds a device of compressed memory; returns its number. The module is loaded where it is not yet, without a device
+/// of its own, and stays until the next restart.
 ///
 /// # Errors
 /// When the kernel refuses.
