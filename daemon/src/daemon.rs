@@ -411,7 +411,7 @@ impl Daemon {
         let returned = self.note_return(&kind);
         let (now_ns, now_unix_ms) = (self.moment.now.monotonic_ns, self.moment.now.wall_unix_ms());
         let is_patient = matches!(kind, EventKind::Focused { .. })
-            && self.policy.trials.leave_memory_alone(now_unix_ms)
+            && self.policy.trials.leave_memory_alone(now_ns, now_unix_ms)
             && !self.state.settings.is_any_in_force();
         let due_ns = now_ns.saturating_add(if is_patient { ANSWER_NS } else { 0 });
         self.moment.events_due_ns = self.moment.events_due_ns.into_iter().chain([due_ns]).min();

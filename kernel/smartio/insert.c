@@ -83,15 +83,19 @@ static struct smartio_thread *smartio_note_thread(struct smartio_data *sd)
 	return thread;
 }
 
-/* Records a reading thread, and whether it writes as well. */
-static void smartio_note_reader(struct smartio_data *sd)
+/*
+ * Records a reading thread, and whether it writes as well. For the idle class no others wait but
+ * its own.
+ */
+static void smartio_note_reader(struct smartio_data *sd, bool idle)
 {
 	struct smartio_thread *thread = smartio_note_thread(sd);
 
-	sd->reader.seen = jiffies | 1;
-	thread->read = sd->reader.seen;
-	if (!smartio_lately(sd, thread->wrote))
-		sd->reader.pure_seen = sd->reader.seen;
+	thread->read = jiffies | 1;
+	if (!idle)
+		sd->reader.seen = thread->read;
+	if (!idle && !smartio_lately(sd, thread->wrote))
+		sd->reader.pure_seen = thread->read;
 }
 
 /* Whether the writing thread has read within the slice; kernel threads write for others. */
@@ -293,10 +297,12 @@ void smartio_prepare_request(struct request *rq)
 	rq->elv.priv[1] = NULL;
 }
 
-static void smartio_read_arrives(struct smartio_data *sd, struct request *rq)
+static void smartio_read_arrives(struct smartio_data *sd, struct request *rq, u32 queue)
 {
-	smartio_note_reader(sd);
-	if (sd->reader.open) {
+	bool idle = queue == SMARTIO_IDLE_QUEUE;
+
+	smartio_note_reader(sd, idle);
+	if (sd->reader.open && !idle) {
 		u64 pause = smartio_since(sd->reader.done_ns, rq->start_time_ns);
 		u64 most = smartio_hold_limit(sd);
 
@@ -349,13 +355,13 @@ static void smartio_insert(struct smartio_data *sd, struct request *rq, bool at_
 		WRITE_ONCE(smartio_note_thread(sd)->filled, jiffies | 1);
 		kind = SMARTIO_BULK;
 	}
-	if (kind == SMARTIO_READ)
-		smartio_read_arrives(sd, rq);
 	if (kind == SMARTIO_URGENT)
 		sd->commit.seen = jiffies | 1;
 	else if (kind == SMARTIO_BULK && smartio_reads_too(sd))
 		kind = SMARTIO_OWN;
 	queue = smartio_queue_of(rq, kind);
+	if (kind == SMARTIO_READ)
+		smartio_read_arrives(sd, rq, queue);
 	smartio_set_state(rq, kind | queue << SMARTIO_RQ_QUEUE_SHIFT);
 	/* When discards merge twice, the block layer loses that one waits here. */
 	if (!blk_discard_mergable(rq) && blk_mq_sched_try_insert_merge(q, rq, free))

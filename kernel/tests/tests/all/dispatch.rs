@@ -354,3 +354,14 @@ fn the_idle_class_gets_an_eighth_beside_others_and_all_of_it_alone() {
         assert!((0.05..=0.2).contains(&(mixed / alone)), "{mixed} of {alone}");
     }
 }
+
+#[test]
+fn reads_of_the_idle_class_limit_no_writes_of_others() {
+    let device = Device { units: 4, ..SERIAL };
+    let idle = Thread { priority: (Class::Idle, 0), think_ns: 100 * US, ..Thread::of(Op::Read, u32::MAX) };
+    let writer = Thread { think_ns: US, ..Thread::of(Op::Write, u32::MAX) };
+    let [alone, mixed] = writes_alone_and_mixed(device, &[idle; 4], &[writer; 16], Tunables::default());
+    assert!(mixed >= 0.8 * alone, "{mixed} of {alone}");
+    let threads = numbered([idle; 4].into_iter().chain([writer; 16]));
+    assert!(run(Tunables::default(), device, &threads, 1_000 * MS).most_plain > 4);
+}
