@@ -20,6 +20,7 @@ else
 TRIPLE = $(shell rustc -vV | sed -n 's/^host: //p')
 SMALL := $(TARGET)/small
 CARGO := cargo
+SETUP := programs
 endif
 # Of packages: small, or release, which builds in a fraction of the time, for packages that are not distributed.
 PROFILE ?= small
@@ -35,7 +36,8 @@ ICF_FLAG := -C link-arg=-Wl,--icf=all
 ICF = $(shell mkdir -p $(SMALL) && echo 'fn main() {}' | \
 	rustc --target $(TRIPLE) $(ICF_FLAG) -o $(SMALL)/icf - 2>/dev/null && echo '$(ICF_FLAG)')
 
-.PHONY: help setup first build small run check test audit bench fleet fleet-test kernel-test kernel-bench dist deb clean
+.PHONY: help setup first build small phone run check test audit bench fleet fleet-test kernel-test kernel-bench \
+	dist deb clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,7 +62,13 @@ small: ## build the small binaries of packages, which takes longer (PROGRAMS=bri
 	mkdir -p $(SMALL)
 	cp $(PROGRAMS:%=$(BUILT)/%) $(SMALL)/
 
-run: ## from nothing to a report: first this disk, then an emulated phone
+phone: ## what a phone in virtual time is made of: packages, built quickly, and beside them its kernel
+	@scripts/setup phone
+	@kernel/build 6.12 >/dev/null & modules=$$!; trap 'kill $$modules' INT TERM; \
+	$(MAKE) --no-print-directory deb PROFILE=release SETUP=programs; status=$$?; \
+	wait $$modules && exit $$status
+
+run: ## from nothing to a report: first this disk, then apps on phones in virtual time
 	@scripts/run
 
 check: ## format, lints and the tests next to the code
@@ -102,7 +110,7 @@ dist: small ## small binaries, man pages and shell completions in target/dist (A
 
 deb: small ## Debian packages in target/dist: command and daemon; session; laboratory; scheduler for DKMS (ARCH=arm64)
 	@scripts/setup deb
-	DEB_HOST_ARCH=$(ARCH) packaging/deb $(TARGET)
+	DEB_HOST_ARCH=$(ARCH) DEB_QUICKLY=$(if $(filter release,$(PROFILE)),1) packaging/deb $(TARGET)
 	packaging/dkms-deb $(TARGET)
 
 clean: ## remove what was built

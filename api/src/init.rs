@@ -62,6 +62,17 @@ impl Init {
         }
     }
 
+    /// How a service is stopped now.
+    #[must_use]
+    pub fn stop(self, service: &str) -> String {
+        match self {
+            Self::Systemd => format!("systemctl stop {service}"),
+            Self::OpenRc => format!("rc-service {service} stop"),
+            Self::Scripts => format!("service {service} stop"),
+            Self::Other => format!("kill -TERM $(pidof {service})"),
+        }
+    }
+
     /// How a service is stopped, and not started with the machine any more.
     #[must_use]
     pub fn disable(self, service: &str) -> String {

@@ -12,7 +12,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Measure this device", &["study", "profile", "tune"]),
     ("Prove and compare", &["report", "compare", "advise", "submit"]),
     ("Make it yours", &["setup", "config", "front", "idle", "forget", "sync", "swap", "completions", "man"]),
-    ("Laboratory", &["launch", "latency", "suite", "prove", "phone", "lab", "kernel", "predict"]),
+    ("Laboratory", &["launch", "latency", "suite", "prove", "phone", "lab", "kernel", "predict", "papers"]),
 ];
 
 /// Width of a line where no terminal tells.

@@ -13,8 +13,8 @@ use serde_json::json;
 use crate::status::Socket;
 
 const AFTER_HELP: &str = "\
-A running daemon restores every setting and changes nothing until 'brisk config reload'. Without one, the settings \
-that a killed daemon left are restored, after a wait for its end where it is ending. A setting that was changed \
+A running daemon restores every setting and changes nothing until 'brisk config reload'. What a killed measurement \
+left is restored too, and without a daemon what a killed one left, after a wait for its end where it is ending. A setting that was changed \
 externally meanwhile stays. Exit codes: 0 everything is as before, 1 some settings are left and named, 2 not possible.";
 
 /// How long a process that keeps settings may take to end. A killed one takes milliseconds, one with much memory
@@ -33,7 +33,13 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (restored, left) = match ask_the_daemon(args) {
-        Ok(answer) => answer,
+        Ok((mut restored, mut left)) => {
+            // What a killed measurement left is not the daemon's.
+            let (of_ended, of_others) = of_ended(args, restore_all(&paths(args), Duration::ZERO, |_| {})?);
+            restored.extend(of_ended);
+            left.extend(of_others);
+            (restored, left)
+        }
         // It does not run, or was killed before it answered.
         Err(error @ (ClientError::NotRunning { .. } | ClientError::Broken { .. })) => without_daemon(args, error)?,
         Err(error) => return Err(error.into()),
@@ -58,26 +64,33 @@ fn ask_the_daemon(args: &Args) -> Result<(Vec<String>, Vec<String>), ClientError
 
 /// Restores what ended processes have left; `unreachable` says why the daemon did not do so.
 fn without_daemon(args: &Args, unreachable: ClientError) -> anyhow::Result<(Vec<String>, Vec<String>)> {
-    let run_dir = args.socket.run_dir();
-    let paths = Paths::with_run_dir(&run_dir);
-    let Restored { reports, living } = restore_all(&paths, PATIENCE, |living| {
+    let ended = restore_all(&paths(args), PATIENCE, |living| {
         living
             .iter()
             .for_each(|one| brisk_program::notice!("brisk: waiting for the end of {} (process {})", one.name, one.pid));
     })?;
-    if let Some(RunningOwner { pid, settings, .. }) = living.iter().find(|one| one.name == JOURNAL) {
-        let socket = run_dir.join(SOCKET);
+    if let Some(RunningOwner { pid, settings, .. }) = ended.living.iter().find(|one| one.name == JOURNAL) {
+        let socket = args.socket.run_dir().join(SOCKET);
         bail!(
             "briskd (process {pid}) runs and keeps {settings} settings, but cannot be asked at {}: 'kill {pid}' ends \
              it, which restores them",
             socket.display()
         );
     }
-    if matches!(unreachable, ClientError::Broken { .. }) && reports.is_empty() {
+    if matches!(unreachable, ClientError::Broken { .. }) && ended.reports.is_empty() {
         return Err(unreachable.into());
     }
+    Ok(of_ended(args, ended))
+}
+
+fn paths(args: &Args) -> Paths {
+    Paths::with_run_dir(args.socket.run_dir())
+}
+
+/// What processes that ended had changed, in words: restored, and left.
+fn of_ended(args: &Args, Restored { reports, living }: Restored) -> (Vec<String>, Vec<String>) {
     let mut restored = Vec::new();
-    let mut left: Vec<String> = damaged_journals(&paths).iter().map(ToString::to_string).collect();
+    let mut left: Vec<String> = damaged_journals(&paths(args)).iter().map(ToString::to_string).collect();
     left.extend(living.iter().map(|RunningOwner { name, pid, settings, .. }| {
         format!("{settings} settings of {name} (process {pid}), which still runs and restores them when it ends")
     }));
@@ -85,5 +98,5 @@ fn without_daemon(args: &Args, unreachable: ClientError) -> anyhow::Result<(Vec<
         restored.extend(report.restored.into_iter().map(|(device, setting)| format!("{device}: {setting}")));
         left.extend(report.left.into_iter().map(|one| format!("{}: {}: {}", one.device, one.knob, one.reason)));
     }
-    Ok((restored, left))
+    (restored, left)
 }

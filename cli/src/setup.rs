@@ -6,10 +6,12 @@
 //! ```
 //!
 //! Each step is done by commands that a person could give, which the plan shows. What takes a package manager is named
-//! and left to the person.
+//! and left to the person. A step is in the record before it is begun, and what takes it back does nothing where there
+//! is nothing: so a kill or a power cut in the middle leaves nothing that `--undo` does not know.
 //!
 //! Properties: `a_machine_where_all_is_done_has_nothing_to_do`; `what_a_bare_machine_lacks_is_planned_in_order`;
-//! `what_takes_a_package_is_left_to_the_person`.
+//! `what_takes_a_package_is_left_to_the_person`; `an_undo_leaves_the_service_as_it_was`;
+//! `what_was_begun_is_taken_back_the_last_first_and_a_failure_stays`.
 
 mod facts;
 
@@ -39,7 +41,7 @@ Examples:
   brisk setup --undo       # takes back what it did, and nothing else
 
 It starts the service with the machine, makes a swap area where apps need one (on flash, with compressed memory before \
-it), and has storage measured. What takes a package is named with its command, and so is another program that ends \
+it), and has storage measured. What takes a package is named with its command, and so is a second program that ends \
 apps. Engines need no choice: each shows on this device whether it gains (brisk trial). Exit codes: 0 done, 1 \
 declined, or with --check something is to be done, 2 not possible: what was done before stays, and --undo takes it \
 back.";
@@ -135,37 +137,56 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut done = read(&args.record)?;
     for step in steps.iter().filter(|step| step.state == State::Todo) {
         remark(&format!("{}: {}", step.name, step.command));
+        begin(&mut done, step);
+        keep(&args.record, &done)?;
         shell(&step.command).with_context(|| {
             format!("{}: what was done before stays; 'brisk setup --undo' takes it back", step.name)
         })?;
-        done.push(Done { name: step.name.to_owned(), undo: step.undo.clone() });
-        keep(&args.record, &done)?;
     }
     let names: Vec<&str> = done.iter().map(|done| done.name.as_str()).collect();
     show(args, &steps, &names)?;
     Ok(ExitCode::SUCCESS)
 }
 
+/// Adds a step that is begun now. What was recorded before stays: it knows how the machine was at first.
+fn begin(done: &mut Vec<Done>, step: &Step) {
+    if !done.iter().any(|done| done.name == step.name) {
+        done.push(Done { name: step.name.to_owned(), undo: step.undo.clone() });
+    }
+}
+
 /// What there is to do, in this order. Pure.
 fn plan(facts: &Facts) -> Vec<Step> {
     let init = facts.init;
-    let service = match facts.is_running {
-        true => Step::fine("service", "briskd runs, with the defaults that fit this machine"),
+    let service = match (facts.is_running, facts.is_enabled) {
+        (true, None | Some(true)) => Step::fine("service", "briskd runs, with the defaults that fit this machine"),
         // Nothing manages services here.
-        false if init == Init::Other => Step::yours("service", "briskd does not run", init.enable()),
-        false => {
+        (false, _) if init == Init::Other => Step::yours("service", "briskd does not run", init.enable()),
+        (false, Some(true)) => {
+            Step::todo("service", "briskd starts now, as it does with the machine", init.start(), init.stop("briskd"))
+        }
+        (true, Some(false)) => {
+            let undo = "systemctl disable briskd";
+            Step::todo("service", "briskd runs, and starts with the machine from now on", init.enable(), undo)
+        }
+        (false, None | Some(false)) => {
             Step::todo("service", "briskd starts now, and with the machine", init.enable(), init.disable("briskd"))
         }
     };
     let swap = match &facts.swap {
-        Swap::Made => Step::fine("swap", "brisk made the swap area that is on"),
-        Swap::Proposed(what) => Step::todo("swap", what, "brisk swap setup --yes", "brisk swap undo"),
+        Swap::Made => Step::fine("swap", "brisk made the swap area of this machine"),
+        Swap::Proposed(what) => {
+            let undo = format!("[ ! -e '{}' ] || brisk swap undo", brisk_act::SWAP_RECORD);
+            Step::todo("swap", what, "brisk swap setup --yes", undo)
+        }
         Swap::Not(why) => Step::fine("swap", format!("none is made: {why}")),
     };
-    let due = facts.due.join("; ");
+    let due = facts.due.as_deref().unwrap_or_default().join("; ");
     let timer = "brisk-tune.timer";
     let tuning = match facts.is_timer_on {
-        _ if facts.is_running && facts.due.is_empty() => Step::fine("tuning", "all that engines weigh by is measured"),
+        _ if facts.due.as_ref().is_some_and(Vec::is_empty) => {
+            Step::fine("tuning", "all that engines weigh by is measured")
+        }
         Some(true) => Step::fine(
             "tuning",
             format!("the service measures storage bit by bit, while nothing else uses it{}", after(&due)),
@@ -196,9 +217,13 @@ fn plan(facts: &Facts) -> Vec<Step> {
         ),
         (false, false) => Step::fine("scheduler", "those of the kernel do for this storage"),
     };
-    let others = facts.other_killers.iter().map(|name| {
-        let says = format!("{name} ends apps when memory is short, so brisk ends none; one of the two is enough");
-        Step::yours("others", says, init.disable(name))
+    // By default brisk ends no apps, so one of these does no harm; two of them end more than is needed.
+    let others = facts.other_killers.iter().enumerate().map(|(nth, name)| match nth {
+        0 => Step::fine("others", format!("{name} ends apps when memory runs out; brisk leaves that to it")),
+        _ => {
+            let says = format!("{name} ends apps as well, and one program that does so is enough");
+            Step::yours("others", says, init.disable(name))
+        }
     });
     [service, swap, tuning, session, scheduler].into_iter().chain(others).collect()
 }
@@ -238,18 +263,17 @@ fn show(args: &Args, steps: &[Step], done: &[&str]) -> anyhow::Result<()> {
 /// Takes back what the record has, the last first; a step that fails stays in it, and the others are taken back.
 fn undo(args: &Args) -> anyhow::Result<ExitCode> {
     must_be_root("taking back a set-up")?;
-    let (mut left, mut taken) = (Vec::new(), Vec::new());
-    for done in read(&args.record)?.into_iter().rev() {
-        remark(&format!("{}: {}", done.name, done.undo));
-        match shell(&done.undo) {
-            Ok(()) => taken.push(done.name),
-            Err(error) => {
-                brisk_program::warn!("brisk: {}: {error:#}", done.name);
-                left.insert(0, done);
+    let (mut taken, mut left) = (Vec::new(), read(&args.record)?);
+    for nth in (0..left.len()).rev() {
+        remark(&format!("{}: {}", left[nth].name, left[nth].undo));
+        match shell(&left[nth].undo) {
+            Ok(()) => {
+                taken.push(left.remove(nth).name);
+                keep(&args.record, &left)?;
             }
+            Err(error) => brisk_program::warn!("brisk: {}: {error:#}", left[nth].name),
         }
     }
-    keep(&args.record, &left)?;
     let names: Vec<&str> = left.iter().map(|done| done.name.as_str()).collect();
     args.json.show(&Document::new("setup_undo", json!({ "taken_back": taken, "left": names })), || {
         match taken.len() {
@@ -272,7 +296,16 @@ fn read(record: &Path) -> anyhow::Result<Vec<Done>> {
     }
 }
 
+/// No file where nothing is done.
 fn keep(record: &Path, done: &[Done]) -> anyhow::Result<()> {
+    if done.is_empty() {
+        return match std::fs::remove_file(record) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(error).with_context(|| format!("cannot remove {}", record.display()))
+            }
+            _ => Ok(()),
+        };
+    }
     if let Some(dir) = record.parent() {
         std::fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
     }
@@ -287,10 +320,7 @@ fn must_be_root(what: &'static str) -> anyhow::Result<()> {
 fn shell(command: &str) -> anyhow::Result<()> {
     let own = std::env::current_exe().context("cannot find this program")?;
     let mut sh = Command::new("sh");
-    match command.strip_prefix("brisk ") {
-        Some(rest) => sh.args(["-c", &format!("exec \"$0\" {rest}")]).arg(own),
-        None => sh.args(["-c", command]),
-    };
+    sh.args(["-c", &format!("brisk() {{ \"$0\" \"$@\"; }}; {command}")]).arg(own);
     let status = sh.status().with_context(|| format!("cannot run '{command}'"))?;
     anyhow::ensure!(status.success(), "'{command}' failed ({status})");
     Ok(())
@@ -304,14 +334,15 @@ mod tests {
         Facts {
             init: Init::Systemd,
             is_running: false,
+            is_enabled: Some(false),
             swap: Swap::Proposed("/swapfile: a swap area of 1 GiB".to_owned()),
             is_timer_on: Some(false),
-            due: vec!["mmcblk0: speeds, settings, costs".to_owned()],
+            due: Some(vec!["mmcblk0: speeds, settings, costs".to_owned()]),
             has_session_program: false,
             has_desktop: true,
             has_scheduler: false,
             has_emmc: true,
-            other_killers: vec!["earlyoom".to_owned()],
+            other_killers: vec!["systemd-oomd".to_owned(), "earlyoom".to_owned()],
         }
     }
 
@@ -327,7 +358,7 @@ mod tests {
             todo.iter().map(|step| (step.command.as_str(), step.undo.as_str())).collect::<Vec<_>>(),
             [
                 ("systemctl enable --now briskd", "systemctl disable --now briskd"),
-                ("brisk swap setup --yes", "brisk swap undo"),
+                ("brisk swap setup --yes", "[ ! -e '/var/lib/brisk/swap.json' ] || brisk swap undo"),
                 ("systemctl enable --now brisk-tune.timer", "systemctl disable --now brisk-tune.timer"),
             ]
         );
@@ -346,7 +377,7 @@ mod tests {
         );
         let container = Facts { init: Init::Other, ..bare() };
         assert_eq!(states(&container)[0], ("service", State::Yours));
-        let elsewhere = Facts { init: Init::OpenRc, is_timer_on: None, has_desktop: false, ..bare() };
+        let elsewhere = Facts { init: Init::OpenRc, is_enabled: None, is_timer_on: None, has_desktop: false, ..bare() };
         assert_eq!(states(&elsewhere)[2..4], [("tuning", State::Yours), ("session", State::Fine)]);
     }
 
@@ -354,30 +385,60 @@ mod tests {
     fn a_machine_where_all_is_done_has_nothing_to_do() {
         let done = Facts {
             is_running: true,
+            is_enabled: Some(true),
             swap: Swap::Made,
             is_timer_on: Some(true),
-            due: Vec::new(),
+            due: Some(Vec::new()),
             has_session_program: true,
             has_scheduler: true,
-            other_killers: Vec::new(),
+            other_killers: vec!["earlyoom".to_owned()],
             ..bare()
         };
         assert!(states(&done).iter().all(|(_, state)| *state == State::Fine), "{:?}", states(&done));
     }
 
     #[test]
-    fn what_was_done_is_taken_back_the_last_first_and_a_failure_stays() {
+    fn an_undo_leaves_the_service_as_it_was() {
+        let of = |is_running, is_enabled| {
+            let step = plan(&Facts { is_running, is_enabled, ..bare() }).remove(0);
+            (step.command, step.undo)
+        };
+        let words = |command: &str, undo: &str| (command.to_owned(), undo.to_owned());
+        assert_eq!(of(false, Some(true)), words("systemctl start briskd", "systemctl stop briskd"));
+        assert_eq!(of(true, Some(false)), words("systemctl enable --now briskd", "systemctl disable briskd"));
+        assert_eq!(of(true, None), words("", ""));
+        let (mut done, steps) = (Vec::new(), plan(&bare()));
+        begin(&mut done, &steps[0]);
+        let again = plan(&Facts { is_running: true, ..bare() });
+        begin(&mut done, &again[0]);
+        assert_eq!(done.iter().map(|done| done.undo.as_str()).collect::<Vec<_>>(), ["systemctl disable --now briskd"]);
+    }
+
+    #[test]
+    fn who_may_not_ask_the_daemon_is_told_nothing_wrong() {
+        let facts = Facts { is_running: true, is_enabled: Some(true), is_timer_on: Some(true), due: None, ..bare() };
+        assert_eq!(states(&facts)[0], ("service", State::Fine));
+        assert!(plan(&facts)[2].says.starts_with("the service measures storage"), "{:?}", plan(&facts)[2]);
+    }
+
+    #[test]
+    fn what_was_begun_is_taken_back_the_last_first_and_a_failure_stays() {
         let dir = tempfile::tempdir().expect("a directory");
         let (record, log) = (dir.path().join("setup.json"), dir.path().join("log"));
-        let done = |name: &str, undo: String| Done { name: name.to_owned(), undo };
         let says = |word: &str| format!("echo {word} >>{}", log.display());
-        let all = [done("service", says("service")), done("swap", "false".to_owned()), done("tuning", says("tuning"))];
-        keep(&record, &all).expect("kept");
-        assert_eq!(read(&record).expect("kept"), all);
-        let taken: Vec<bool> = all.iter().rev().map(|done| shell(&done.undo).is_ok()).collect();
+        let step = |name, undo: &str| Step::todo(name, "", "true", undo);
+        let mut done = Vec::new();
+        for step in [step("service", &says("service")), step("swap", "false"), step("tuning", &says("tuning"))] {
+            begin(&mut done, &step);
+            keep(&record, &done).expect("kept");
+        }
+        assert_eq!(read(&record).expect("kept"), done);
+        let taken: Vec<bool> = done.iter().rev().map(|done| shell(&done.undo).is_ok()).collect();
         assert_eq!(taken, [true, false, true]);
         assert_eq!(std::fs::read_to_string(log).expect("written"), "tuning\nservice\n");
-        assert!(read(&dir.path().join("none")).expect("no record").is_empty());
+        keep(&record, &[]).expect("removed");
+        assert!(!record.exists() && keep(&record, &[]).is_ok());
+        assert!(read(&record).expect("no record").is_empty());
         std::fs::write(&record, "{").expect("written");
         assert!(read(&record).expect_err("damaged").to_string().contains("cannot be used"));
     }

@@ -25,6 +25,7 @@ device changes.
 
 Examples:
   brisk trial                      # all engines, and the apps or disks of each
+  brisk trial mars                 # one of them
   brisk trial --json
   brisk trial --html trial.html    # one page with pictures: each pair, and what apps waited for
   brisk trial engine mars off      # not here, whatever it gains; kept over restarts
@@ -39,6 +40,9 @@ Switching takes root. Exit codes: 0 shown or switched, 1 an engine makes things 
 pub(crate) struct Args {
     #[command(subcommand)]
     what: Option<What>,
+    /// Show this engine alone [default: all]
+    #[arg(value_name = "ENGINE", value_parser = clap::builder::PossibleValuesParser::new(brisk_daemon::engines::NAMES))]
+    only: Option<String>,
     #[command(flatten)]
     socket: Socket,
     #[command(flatten)]
@@ -92,15 +96,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(What::Engine(engine)) = &args.what {
         let to = [("engine", engine.name.as_str().into()), ("to", engine.to.name().into())];
         let trials: Trials = engine.socket.connect()?.call("SetTrial", &to, "trials")?;
-        return show(trials, Some(&engine.name), &engine.json);
+        return show(&of(trials, Some(&engine.name)), &engine.json);
     }
-    let Some(file) = &args.html else { return show(trials(&args.socket)?, None, &args.json) };
+    let only = args.only.as_ref();
+    let Some(file) = &args.html else { return show(&of(trials(&args.socket)?, only), &args.json) };
     let printing = [(is_standard(file), "--html -"), (args.json.is_printed(), "--json")];
     only_one_prints(printing.into_iter().filter_map(|(is_printed, option)| is_printed.then_some(option)))?;
     if !is_standard(file) {
         check("--html", file)?;
     }
-    let trials = trials(&args.socket)?;
+    let trials = of(trials(&args.socket)?, only);
     let kernel = rustix::system::uname().release().to_string_lossy().into_owned();
     let page = page::html(&trials, &kernel, now_unix_ms());
     let outcome = ExitCode::from(u8::from(trials.engines.iter().any(view::is_worse)));
@@ -118,9 +123,14 @@ pub(crate) fn trials(socket: &Socket) -> Result<Trials, ClientError> {
     socket.connect()?.call("GetTrials", &[], "trials")
 }
 
-fn show(mut trials: Trials, engine: Option<&String>, json: &Json) -> anyhow::Result<ExitCode> {
+/// Those of one engine.
+fn of(mut trials: Trials, engine: Option<&String>) -> Trials {
     trials.engines.retain(|of| engine.is_none_or(|name| of.engine == *name));
-    json.show(&Document::new("trial", &trials), || view::text(&trials, now_unix_ms()))?;
+    trials
+}
+
+fn show(trials: &Trials, json: &Json) -> anyhow::Result<ExitCode> {
+    json.show(&Document::new("trial", trials), || view::text(trials, now_unix_ms()))?;
     Ok(ExitCode::from(u8::from(trials.engines.iter().any(view::is_worse))))
 }
 

@@ -26,6 +26,7 @@ pub const COMMANDS: &[(&[&str], &str)] = &[
         "Measure a whole emulated phone in virtual time: real apps, with brisk and without; figures repeat anywhere",
     ),
     (&["kernel"], "Compare I/O schedulers on emulated flash in virtual time: figures repeat anywhere"),
+    (&["papers"], "Compare what comes out here with the papers that brisk implements, figure by figure"),
     (&["swap", "record"], "Record what a phone or this machine swaps: which page went to which slot, and when"),
     (&["swap", "generate"], "Write a synthetic trace: a person who changes between apps that do not fit into memory"),
     (&["swap", "show"], "Show how sequential the swapping of a trace was: bandwidth, pieces and mixture over time"),

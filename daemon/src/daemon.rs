@@ -68,7 +68,7 @@ const CHANGED_NS: u64 = 2_000_000_000;
 /// Time of the second round of `--once`.
 const ONCE_NS: u64 = 1_000_000_000;
 /// An app that comes to the foreground answers its user for this time before engines that would do nothing are asked.
-const ANSWER_NS: u64 = 500_000_000;
+const ANSWER_NS: u64 = 800_000_000;
 /// Maximum of events that wait for a round; further ones are counted and dropped.
 const EVENTS_MAX: usize = 1000;
 /// Kinds of trouble that are kept and logged: messages may name processes.
@@ -411,7 +411,7 @@ impl Daemon {
         let returned = self.note_return(&kind);
         let (now_ns, now_unix_ms) = (self.moment.now.monotonic_ns, self.moment.now.wall_unix_ms());
         let is_patient = matches!(kind, EventKind::Focused { .. })
-            && self.policy.trials.leave_memory_alone(now_unix_ms)
+            && self.policy.trials.leave_memory_alone(now_ns, now_unix_ms)
             && !self.state.settings.is_any_in_force();
         let due_ns = now_ns.saturating_add(if is_patient { ANSWER_NS } else { 0 });
         self.moment.events_due_ns = self.moment.events_due_ns.into_iter().chain([due_ns]).min();

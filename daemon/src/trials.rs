@@ -51,9 +51,9 @@ pub struct Change {
 pub enum Scans {
     /// It is off, or rests: what it would learn may wait.
     None,
-    /// It learns, and reads nothing back.
+    /// It reads nothing back: it learns, or is held out. So what scans cost is in the difference of both arms.
     Few,
-    /// It reads back. Held out it sees the same, so that both arms are alike but for what it does.
+    /// It reads back.
     All,
 }
 
@@ -140,18 +140,23 @@ impl Trials {
                 if arm == Arm::On {
                     continue;
                 }
-                let open = self.open.get(&(engine.clone(), subject.clone()));
-                let reads_back = arm == Arm::HeldOut && open.is_none_or(|open| open.is_in_wash_out(now_ns));
-                let reads_back = reads_back && matches!(plan.span, Span::Time { .. });
+                let is_washing_out = self.is_washing_out(engine, &subject, now_ns);
+                let reads_back = arm == Arm::HeldOut && is_washing_out && matches!(plan.span, Span::Time { .. });
                 left_out.push(LeftOut { engine: engine.clone(), subject: Some(subject), arm, reads_back });
             }
         }
         left_out
     }
 
+    /// Whether what an episode begins with still counts for nothing.
+    fn is_washing_out(&self, engine: &str, subject: &Subject, now_ns: u64) -> bool {
+        let open = self.open.iter().find(|((of, about), _)| of == engine && about == subject);
+        open.is_none_or(|(_, open)| open.is_in_wash_out(now_ns))
+    }
+
     /// Which returns to apps are to be scanned for an engine.
     #[must_use]
-    pub fn scans(&mut self, engine: &str, now_unix_ms: u64) -> Scans {
+    pub fn scans(&mut self, engine: &str, now_ns: u64, now_unix_ms: u64) -> Scans {
         let is_tried = self.is_on && self.plans.get(engine).is_some_and(Option::is_some);
         if self.kept.ladder(engine) == Ladder::Off {
             return Scans::None;
@@ -159,16 +164,18 @@ impl Trials {
         match self.kept.arm(engine, &Subject::Machine, now_unix_ms) {
             _ if !is_tried => Scans::All,
             Arm::Off | Arm::Resting => Scans::None,
-            Arm::Observing => Scans::Few,
-            Arm::On | Arm::HeldOut => Scans::All,
+            // What was taken from apps before is still read back.
+            Arm::HeldOut if self.is_washing_out(engine, &Subject::Machine, now_ns) => Scans::All,
+            Arm::Observing | Arm::HeldOut => Scans::Few,
+            Arm::On => Scans::All,
         }
     }
 
     /// Whether no engine acts that is tried on the machine as a whole: an app that comes to the foreground needs nothing.
-    pub fn leave_memory_alone(&mut self, now_unix_ms: u64) -> bool {
+    pub fn leave_memory_alone(&mut self, now_ns: u64, now_unix_ms: u64) -> bool {
         let of_machine = self.plans.iter().filter(|(_, plan)| plan.is_none_or(|plan| plan.scope == Scope::Machine));
         let engines: Vec<String> = of_machine.map(|(engine, _)| engine.clone()).collect();
-        engines.iter().all(|engine| self.scans(engine, now_unix_ms) != Scans::All)
+        engines.iter().all(|engine| self.scans(engine, now_ns, now_unix_ms) != Scans::All)
     }
 
     /// Takes in a round: episodes begin and end by it. Gives the trials that changed their phase.

@@ -19,7 +19,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::results::ALL_KINDS;
 use crate::study::{
-    candidates, heap_study, kernel, latency, launch, memory_study, predict, profile, prove, suite, swap,
+    candidates, heap_study, kernel, latency, launch, memory_study, papers, predict, profile, prove, suite, swap,
 };
 use crate::virtual_phone::command as virtual_phone;
 
@@ -57,6 +57,8 @@ enum Command {
     Kernel(kernel::arguments::Args),
     /// Record, show and replay traces of swapping
     Swap(swap::arguments::Args),
+    /// Compare what comes out here with the papers that brisk implements, figure by figure
+    Papers(papers::arguments::Args),
     /// Studies of apps and their memory
     #[command(subcommand)]
     Study(Study),
@@ -86,7 +88,7 @@ enum Study {
 }
 
 /// The whole command line.
-fn command() -> clap::Command {
+pub(crate) fn command() -> clap::Command {
     Cli::command()
 }
 
@@ -116,6 +118,7 @@ fn run() -> anyhow::Result<ExitCode> {
         Command::Phone(args) => virtual_phone::run(&args),
         Command::Kernel(args) => kernel::run(&args),
         Command::Swap(args) => swap::run(&args),
+        Command::Papers(args) => papers::run(&args),
         Command::Profile(args) => profile::run(&args),
         Command::Study(Study::Memory(args)) => memory_study::run(&args),
         Command::Study(Study::Heap(args)) => heap_study::run(&args),

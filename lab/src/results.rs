@@ -28,14 +28,14 @@ brisk_report::kinds! {
     crate::study::suite::result { SuiteReport = "suite" }
     /// `brisk suite whatif`.
     crate::study::suite::whatif::result { WhatIfReport = "what_if" }
-    /// `brisk suite relaunch`.
+    /// `brisk prove`, and `brisk phone launch`.
+    crate::study::prove::result { ProveReport = "prove" }
+    /// `brisk suite relaunch`, and `brisk phone returns`.
     crate::study::suite::relaunch::result { RelaunchReport = "relaunch" }
-    /// `brisk suite day`.
+    /// `brisk suite day`, and `brisk phone day`.
     crate::study::suite::day::result { DayReport = "day" }
     /// `brisk suite cures`.
     crate::study::suite::cures::result { CuresReport = "cures" }
-    /// `brisk prove`.
-    crate::study::prove::result { ProveReport = "prove" }
     /// `brisk study memory`.
     crate::study::memory_study::result { MemoryStudyReport = "memory_study" }
     /// `brisk study heap`.

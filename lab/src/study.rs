@@ -10,6 +10,7 @@ pub(crate) mod launch;
 pub(crate) mod memory_study;
 pub(crate) mod on_phone;
 pub(crate) mod other_daemons;
+pub(crate) mod papers;
 pub(crate) mod predict;
 pub(crate) mod prefetch;
 pub(crate) mod profile;

@@ -5,9 +5,11 @@ use std::process::Command;
 
 use anyhow::Context as _;
 use brisk_act::SwapPlaces;
-use brisk_api::Status;
 use brisk_api::init::Init;
+use brisk_api::{ClientError, Status};
+use brisk_core::units::format_bytes;
 use brisk_sense::Sense;
+use serde_json::Value;
 
 use crate::status::Socket;
 
@@ -29,11 +31,13 @@ pub(super) enum Swap {
 pub(super) struct Facts {
     pub(super) init: Init,
     pub(super) is_running: bool,
+    /// Whether it starts with the machine; `None` without systemd.
+    pub(super) is_enabled: Option<bool>,
     pub(super) swap: Swap,
     /// Whether the timer of the service that measures is on; `None` without timers.
     pub(super) is_timer_on: Option<bool>,
-    /// What is not measured yet, by device.
-    pub(super) due: Vec<String>,
+    /// What is not measured yet, by device; `None` where the daemon does not tell.
+    pub(super) due: Option<Vec<String>>,
     pub(super) has_session_program: bool,
     pub(super) has_desktop: bool,
     pub(super) has_scheduler: bool,
@@ -44,21 +48,24 @@ pub(super) struct Facts {
 
 impl Facts {
     pub(super) fn read(socket: &Socket) -> anyhow::Result<Self> {
-        let status: Option<Status> =
-            socket.connect().and_then(|mut daemon| daemon.call("GetStatus", &[], "status")).ok();
+        let status: Result<Status, _> = socket.connect().and_then(|mut daemon| daemon.call("GetStatus", &[], "status"));
+        let is_running = !matches!(status, Err(ClientError::NotRunning { .. }));
+        let status = status.ok();
         let (sense, init) = (Sense::default(), Init::of_machine());
         let devices = status.as_ref().map(|status| status.devices.clone()).unwrap_or_default();
         let due = devices.iter().filter(|device| device.due().next().is_some());
         let due = due.map(|device| format!("{}: {}", device.name, device.due().collect::<Vec<_>>().join(", ")));
+        let due = status.is_some().then(|| due.collect());
         let queues = sense.storage()?;
         let schedulers = queues.devices().iter().filter_map(|device| sense.block_queue(&device.name).ok());
         let killers = status.iter().flat_map(|status| &status.memory_programs).filter(|program| program.ends_apps);
         Ok(Self {
             init,
-            is_running: status.is_some(),
+            is_running,
+            is_enabled: (init == Init::Systemd).then(|| systemctl(&["is-enabled", "briskd"])),
             swap: swap()?,
             is_timer_on: (init == Init::Systemd).then(|| systemctl(&["is-enabled", "brisk-tune.timer"])),
-            due: due.collect(),
+            due,
             has_session_program: Path::new(SESSION_PROGRAM).exists(),
             has_desktop: SESSIONS
                 .iter()
@@ -74,21 +81,53 @@ fn systemctl(words: &[&str]) -> bool {
     Command::new("systemctl").args(words).arg("--quiet").status().is_ok_and(|status| status.success())
 }
 
-/// Whether a line says what is made, or what it costs.
-fn is_of_plan(line: &str) -> bool {
-    line.starts_with('/') || line.starts_with("Wear: ") || line.starts_with("zram: ") && line != "zram: none"
-}
-
 /// What 'brisk swap setup' says that it would make.
 fn swap() -> anyhow::Result<Swap> {
     let own = std::env::current_exe().context("cannot find this program")?;
     if SwapPlaces::of_this_machine(own.clone()).record.exists() {
         return Ok(Swap::Made);
     }
-    let output = Command::new(own).args(["swap", "setup", "--dry-run"]).output().context("cannot run brisk")?;
-    let (said, complaint) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    Ok(match output.status.success() {
-        true => Swap::Proposed(said.lines().filter(|line| is_of_plan(line)).collect::<Vec<_>>().join(". ")),
-        false => Swap::Not(complaint.trim().trim_start_matches("brisk: ").replace('\n', " ")),
-    })
+    let output =
+        Command::new(own).args(["swap", "setup", "--dry-run", "--json"]).output().context("cannot run brisk")?;
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    match serde_json::from_slice(&output.stdout).ok().filter(|_| output.status.success()) {
+        Some(plan) => Ok(Swap::Proposed(words(&plan))),
+        None => Ok(Swap::Not(complaint.trim().trim_start_matches("brisk: ").replace('\n', " "))),
+    }
+}
+
+/// The plan in plain words.
+fn words(plan: &Value) -> String {
+    let size = |name: &str| plan[name].as_u64().map(format_bytes);
+    let path = plan["area"]["path"].as_str().unwrap_or("a file");
+    let area = size("size_bytes").unwrap_or_default();
+    let compressed = size("zram_bytes")
+        .map_or_else(String::new, |size| format!(", and {size} of compressed memory (zram), which is filled first"));
+    let wear = match size("written_bytes_per_day") {
+        Some(size) => format!("wear: this machine swapped out {size} a day since its start"),
+        None => "what goes to flash wears it: 'brisk monitor' shows how much that is".to_owned(),
+    };
+    format!("a swap area of {area} in {path}{compressed}; {wear}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_plan_for_swap_is_said_in_a_sentence() {
+        let area = json!({ "kind": "file", "path": "/swapfile" });
+        let unknown = json!({ "area": area, "size_bytes": 2u64 << 30, "zram_bytes": 512u64 << 20 });
+        assert_eq!(
+            words(&unknown),
+            "a swap area of 2 GiB in /swapfile, and 512 MiB of compressed memory (zram), which is filled first; what \
+             goes to flash wears it: 'brisk monitor' shows how much that is"
+        );
+        let known = json!({ "area": area, "size_bytes": 1u64 << 30, "written_bytes_per_day": 1u64 << 20 });
+        assert_eq!(
+            words(&known),
+            "a swap area of 1 GiB in /swapfile; wear: this machine swapped out 1 MiB a day since its start"
+        );
+    }
 }

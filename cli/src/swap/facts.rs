@@ -69,7 +69,7 @@ impl Facts {
             is_root: sense.require_rights("swap", &[Capability::SysAdmin]).is_ok(),
             memory_bytes: sense.mem_info()?.total_bytes,
             areas: sense.swaps().context("this kernel has no swap (CONFIG_SWAP)")?,
-            has_zram: sense.path("/sys/class/zram-control").exists(),
+            has_zram: sense.has_zram(),
             swapped_out_bytes: sense.paging()?.swap_out_pages.saturating_mul(page_bytes),
             up_s: up.tv_sec as f64,
             places,

@@ -159,7 +159,9 @@ fn zram_bytes(facts: &Facts, wishes: &Wishes) -> anyhow::Result<Option<u64>> {
     match wishes.zram_bytes {
         Some(0) => Ok(None),
         Some(_) if !facts.has_zram => {
-            bail!("this kernel has no zram (CONFIG_ZRAM; try 'modprobe zram'): leave out --zram, or use --zram 0")
+            bail!(
+                "this kernel has no zram (CONFIG_ZRAM, or the module of that name): leave out --zram, or use --zram 0"
+            )
         }
         Some(_) if is_on => bail!("a zram device is in use already: leave out --zram, which keeps it"),
         Some(size_bytes) if size_bytes > facts.memory_bytes.saturating_mul(ZRAM_TIMES_MAX) => {

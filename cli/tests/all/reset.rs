@@ -117,3 +117,23 @@ fn a_reset_never_says_that_all_is_as_before_while_a_daemon_without_socket_keeps_
     assert!(said.contains(&format!("'kill {}' ends it, which restores them", daemon.child.id())), "{said}");
     assert_ne!(device.read_ahead_kb(), before);
 }
+
+#[test]
+fn a_running_daemon_is_reset_together_with_what_a_killed_process_left() {
+    requires!(Loop, Queue, Program("losetup"));
+    let (dir, other) = (tempfile::tempdir().expect("a directory"), tempfile::tempdir().expect("a directory"));
+    let (device, of_killed) = (Loop::new(), Loop::new());
+    let read_ahead_kb = || [&device, &of_killed].map(Loop::read_ahead_kb);
+    let before = read_ahead_kb();
+    let _daemon = Briskd::start(dir.path(), &device);
+    drop(Briskd::start(other.path(), &of_killed));
+    // As a measurement that was killed: its journal lies beside that of the daemon.
+    for file in std::fs::read_dir(other.path().join("run/journal")).expect("journals") {
+        let file = file.expect("a journal");
+        std::fs::copy(file.path(), dir.path().join("run/journal").join(file.file_name())).expect("copied");
+    }
+    assert_ne!(of_killed.read_ahead_kb(), before[1]);
+    let reset = reset(dir.path());
+    assert_eq!(reset.status.code(), Some(0), "{}", String::from_utf8_lossy(&reset.stderr));
+    assert_eq!(read_ahead_kb(), before, "{}", String::from_utf8_lossy(&reset.stdout));
+}

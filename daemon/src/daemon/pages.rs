@@ -46,8 +46,8 @@ impl Daemon {
     /// the same round.
     fn begin_return(&mut self, name: &str) -> Option<String> {
         let (engines, trials) = (&self.policy.engines, &mut self.policy.trials);
-        let now_unix_ms = self.moment.now.wall_unix_ms();
-        let scans = engines.that_use_returns().map(|engine| trials.scans(engine, now_unix_ms)).max();
+        let (now_ns, now_unix_ms) = (self.moment.now.monotonic_ns, self.moment.now.wall_unix_ms());
+        let scans = engines.that_use_returns().map(|engine| trials.scans(engine, now_ns, now_unix_ms)).max();
         let scans = scans.unwrap_or(Scans::None);
         if scans == Scans::None || self.machine.returns.group().is_some_and(|of| of.name == name) {
             return None;

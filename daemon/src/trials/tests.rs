@@ -67,6 +67,10 @@ impl World {
         self.trials.left_out(&apps, &self.devices, now_ns, wall)
     }
 
+    fn scans(&mut self) -> Scans {
+        self.trials.scans("mars", self.now.at_ns, self.now.wall_unix_ms)
+    }
+
     fn arm(&mut self) -> Arm {
         self.left_out().first().map_or(Arm::On, |one| one.arm)
     }
@@ -299,34 +303,41 @@ fn memory_is_tried_by_blocks_of_time_after_a_wash_out() {
     let mut world = World::new("mars", TIMES);
     let hour = |world: &mut World, touches: bool| {
         let subject = Some(&Subject::Machine).filter(|_| touches);
-        let mut reads_back = Vec::new();
+        let (mut reads_back, mut scans) = (Vec::new(), Vec::new());
         let mut arm = Arm::On;
         for minute in 0..30 {
             world.round(if minute == 0 { 0 } else { 60_000 }, subject, None, &[focused()]);
             arm = world.arm();
             reads_back.extend(world.left_out().first().map(|one| one.reads_back));
+            scans.push(world.scans());
             // What carries over is much, and counts for nothing.
             world.waits(if minute < 5 { 30_000_000 } else { 1_000_000 });
         }
         world.round(60_000, subject, None, &[]);
-        (arm, reads_back)
+        (arm, reads_back, scans)
     };
-    assert_eq!(world.trials.scans("mars", 0), Scans::Few, "it reads nothing back");
-    assert!(world.trials.leave_memory_alone(0));
+    assert_eq!(world.scans(), Scans::Few, "it reads nothing back");
+    assert!(world.trials.leave_memory_alone(0, 0));
     assert_eq!(hour(&mut world, true).0, Arm::Observing);
-    assert_eq!((world.only().phase, world.trials.scans("mars", 0)), (Phase::OnTrial, Scans::All));
-    assert!(!world.trials.leave_memory_alone(0));
+    assert_eq!((world.only().phase, world.scans()), (Phase::OnTrial, Scans::All));
+    assert!(!world.trials.leave_memory_alone(0, 0));
     assert_eq!(world.trials.next_ns().map(|ns| ns > world.now.at_ns), Some(true));
-    let blocks: Vec<(Arm, Vec<bool>)> = (0..4).map(|_| hour(&mut world, true)).collect();
+    let blocks: Vec<(Arm, Vec<bool>, Vec<Scans>)> = (0..4).map(|_| hour(&mut world, true)).collect();
     let of = world.only();
     assert_eq!((of.pairs, of.acted.episodes), (2, 2));
     let (share, length_s) = (of.acted.storage_s / of.acted.length_s, of.acted.length_s / 2.0);
     assert!((0.016..0.018).contains(&share) && (1_490.0..1_510.0).contains(&length_s), "{of:?}");
-    for (_, reads_back) in blocks.into_iter().filter(|(arm, _)| *arm == Arm::HeldOut) {
+    for (arm, reads_back, scans) in blocks {
+        if arm == Arm::On {
+            assert!(scans.iter().all(|scans| *scans == Scans::All), "{scans:?}");
+            continue;
+        }
         let first = reads_back.iter().filter(|back| **back).count();
         assert!((4..=6).contains(&first) && reads_back[..first].iter().all(|back| *back), "{reads_back:?}");
+        // What a scan costs is in the difference of both arms, but as long as something is read back.
+        assert!(scans[..first].iter().all(|scans| *scans == Scans::All), "{scans:?}");
+        assert!(scans[first..].iter().all(|scans| *scans == Scans::Few), "{scans:?}");
     }
-    assert_eq!(world.trials.scans("mars", 0), Scans::All);
     hour(&mut world, false);
     assert_eq!(world.only().acted.episodes + world.only().held_out.episodes, 4, "nothing was to be done");
 }
@@ -337,7 +348,7 @@ fn a_person_switches_an_engine_and_it_is_kept() {
     assert!(!world.trials.switch("turbo", Some(Ladder::On), 0));
     assert!(world.trials.switch("prefetch", Some(Ladder::Off), 0));
     let off = LeftOut { engine: "prefetch".to_owned(), subject: None, arm: Arm::Off, reads_back: false };
-    assert_eq!((world.left_out().as_slice(), world.trials.scans("prefetch", 0)), (&[off.clone()][..], Scans::None));
+    assert_eq!((world.left_out().as_slice(), world.trials.scans("prefetch", 0, 0)), (&[off.clone()][..], Scans::None));
     let text = world.trials.text().expect("something is known");
     let mut again = World::with("prefetch", LAUNCHES, Trials::of(Some(&text)).expect("a text"), "6.12");
     assert_eq!(again.left_out(), [off]);

@@ -244,11 +244,7 @@ pub fn by_regime(plan: &Plan, measured: &[Measured]) -> Vec<RegimeReturns> {
     let regime = |&regime: &Regime| {
         let mut policies: Vec<PolicyReturns> =
             plan.policies.iter().map(|policy| of_policy(plan, measured, regime, policy)).collect();
-        let base = policies.first().map(|first| times(plan, first)).unwrap_or_default();
-        for policy in policies.iter_mut().skip(1) {
-            let times = times(plan, policy);
-            policy.ratio = ratio_of_sums(&slices(&times), &slices(&base));
-        }
+        against_first(&mut policies, &plan.apart, plan.limit_ms);
         RegimeReturns { regime, policies }
     };
     plan.regimes.iter().map(regime).collect()
@@ -256,43 +252,61 @@ pub fn by_regime(plan: &Plan, measured: &[Measured]) -> Vec<RegimeReturns> {
 
 fn of_policy(plan: &Plan, measured: &[Measured], regime: Regime, policy: &Policy) -> PolicyReturns {
     let mine = || measured.iter().filter(|one| one.regime == regime && one.policy == policy.name);
-    let apps: Vec<AppReturns> = plan
-        .apps
-        .iter()
-        .map(|app| {
-            let visits: Vec<AppVisit> = mine()
-                .filter_map(|one| one.visit.as_ref().ok())
-                .filter(|visit| visit.app == app.name)
-                .cloned()
-                .collect();
-            let times: Vec<f64> = visits.iter().map(|visit| visit.counted_ms(plan.limit_ms)).collect();
-            AppReturns { app: app.name.clone(), end_ms: Summary::of(&times), visits }
-        })
-        .collect();
+    let visits = |app: &&'static App| {
+        let visits = mine().filter_map(|one| one.visit.as_ref().ok()).filter(|visit| visit.app == app.name);
+        (app.name.clone(), visits.cloned().collect())
+    };
+    let apps = plan.apps.iter().map(visits).collect();
+    let returns = policy_returns(policy.name, policy.text, apps, &plan.apart, plan.limit_ms);
+    PolicyReturns { failure: mine().find_map(|one| one.visit.as_ref().err().cloned()), ..returns }
+}
+
+/// The returns of one policy to apps, each with its visits. `apart` are apps that are no part of sums; a return that
+/// failed counts with `limit_ms`.
+#[must_use]
+pub fn policy_returns(
+    policy: &str,
+    text: &str,
+    apps: Vec<(String, Vec<AppVisit>)>,
+    apart: &[String],
+    limit_ms: f64,
+) -> PolicyReturns {
+    let of_app = |(app, visits): (String, Vec<AppVisit>)| {
+        let times: Vec<f64> = visits.iter().map(|visit| visit.counted_ms(limit_ms)).collect();
+        AppReturns { app, end_ms: Summary::of(&times), visits }
+    };
+    let apps: Vec<AppReturns> = apps.into_iter().map(of_app).collect();
     let sum = |of: fn(&AppVisit) -> f64| {
-        let counted = apps.iter().filter(|one| !plan.apart.contains(&one.app));
+        let counted = apps.iter().filter(|one| !apart.contains(&one.app));
         counted.filter_map(|one| median(&one.visits.iter().map(of).collect::<Vec<_>>())).sum()
     };
     let mut returns = PolicyReturns {
-        policy: policy.name.to_owned(),
-        text: policy.text.to_owned(),
+        policy: policy.to_owned(),
+        text: text.to_owned(),
         sum_ms: None,
         ratio: None,
         read_bytes: sum(|visit| visit.flash_read_bytes as f64),
         written_bytes: sum(|visit| visit.flash_written_bytes as f64),
         busy_ms: sum(|visit| visit.flash_busy_ms),
-        failure: mine().find_map(|one| one.visit.as_ref().err().cloned()),
+        failure: None,
         apps,
     };
-    let times = times(plan, &returns);
-    returns.sum_ms = sum_of_medians(&slices(&times));
+    returns.sum_ms = sum_of_medians(&slices(&times(&returns, apart, limit_ms)));
     returns
 }
 
+/// Gives each policy its ratio to the first.
+pub fn against_first(policies: &mut [PolicyReturns], apart: &[String], limit_ms: f64) {
+    let base = policies.first().map(|first| times(first, apart, limit_ms)).unwrap_or_default();
+    for policy in policies.iter_mut().skip(1) {
+        policy.ratio = ratio_of_sums(&slices(&times(policy, apart, limit_ms)), &slices(&base));
+    }
+}
+
 /// Times by app, without those that are counted apart.
-fn times(plan: &Plan, policy: &PolicyReturns) -> Vec<Vec<f64>> {
-    let counted = policy.apps.iter().filter(|one| !plan.apart.contains(&one.app));
-    counted.map(|one| one.visits.iter().map(|visit| visit.counted_ms(plan.limit_ms)).collect()).collect()
+fn times(policy: &PolicyReturns, apart: &[String], limit_ms: f64) -> Vec<Vec<f64>> {
+    let counted = policy.apps.iter().filter(|one| !apart.contains(&one.app));
+    counted.map(|one| one.visits.iter().map(|visit| visit.counted_ms(limit_ms)).collect()).collect()
 }
 
 fn slices(groups: &[Vec<f64>]) -> Vec<&[f64]> {

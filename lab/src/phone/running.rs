@@ -385,6 +385,7 @@ impl Phone {
             driver_tags: Some(status.depth_requests),
             size_bytes: status.size_bytes,
             file_system,
+            virtual_time: None,
         })
     }
 

@@ -1,5 +1,7 @@
 //! The emulated phone, and what ran on it under which conditions.
 
+use std::collections::BTreeMap;
+
 use brisk_core::stats::Summary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,6 +23,61 @@ pub struct PhoneFacts {
     pub size_bytes: u64,
     /// File system and mount options, such as `ext4 rw,relatime`.
     pub file_system: String,
+    /// The whole device, where it ran in virtual time and not as a part of this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub virtual_time: Option<VirtualTime>,
+}
+
+/// A phone that is a whole emulated device, whose clock counts instructions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct VirtualTime {
+    /// Hash of the content of its flash before each start.
+    pub image: String,
+    /// Its memory.
+    pub memory_bytes: u64,
+    /// Where it swaps to, such as `zram, 300 MiB`.
+    pub swap: String,
+    /// Time of an instruction.
+    pub instruction_ns: u32,
+    /// How brisk ran, where it did: as its package comes, or with which engines from the start.
+    pub brisk: String,
+    /// Starts, each with what it counted.
+    pub starts: Vec<VirtualStart>,
+}
+
+/// A start of such a phone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct VirtualStart {
+    /// The condition or policy.
+    pub name: String,
+    /// Seed of all that differs between two starts.
+    pub seed: u64,
+    /// What the phone counted until its end, by name: of its flash, its memory, the service.
+    pub counters: BTreeMap<String, f64>,
+    /// What `brisk trial` said at the end.
+    pub trials: Vec<VirtualTrial>,
+}
+
+/// What a trial had found by the end of a start.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct VirtualTrial {
+    /// The engine.
+    pub engine: String,
+    /// What it was tried on, such as `app evince`.
+    pub subject: String,
+    /// Such as `on trial` or `acting`.
+    pub phase: String,
+    /// Pairs of episodes with it and without.
+    pub pairs: u64,
+    /// Outcome with it as a multiple of that without, and the interval; absent while it is not known.
+    #[serde(default)]
+    pub ratio: Option<f64>,
+    /// Lower end.
+    #[serde(default)]
+    pub ratio_low: Option<f64>,
+    /// Upper end.
+    #[serde(default)]
+    pub ratio_high: Option<f64>,
 }
 
 /// Load in the background of a condition.

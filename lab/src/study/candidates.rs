@@ -16,6 +16,7 @@ pub(crate) fn sources(path: &str, option: &str) -> Option<Source> {
         }
         (_, "engines") => Some(|| names(brisk_daemon::engines::NAMES.iter().copied())),
         ("brisk suite relaunch" | "brisk suite day", "policies") => Some(|| names(POLICIES.into_iter().chain(["all"]))),
+        ("brisk papers" | "brisk papers run", "rows") => Some(crate::study::papers::names),
         _ => of_machine(path, option),
     }
 }

@@ -1,10 +1,12 @@
 //! `brisk phone`: a whole phone in virtual time.
 
 pub(crate) mod arguments;
+mod day;
 mod inside;
 mod launches;
 mod returns;
 mod starts;
+mod visits;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -34,6 +36,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         What::Launch(args) => launches::run(&source, &session, args),
         What::Run(args) => run_inside(&source, &session, args),
         What::Returns(args) => returns::run(&source, &session, args),
+        What::Day(args) => day::run(&source, &session, args),
         What::Image(args) => image(&source, &session, args),
         What::Inside(args) => inside::run(args),
     };

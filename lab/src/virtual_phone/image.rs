@@ -17,6 +17,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rapidhash::v3::rapidhash_v3;
+use rustix::fs::{FallocateFlags, fallocate};
 use serde::{Deserialize, Serialize};
 
 use crate::flash::PAGE_BYTES;
@@ -229,6 +230,7 @@ impl Images<'_> {
             texts: Vec::new(),
         };
         self.boot(&boot, building, "making the phone", watch)?;
+        forget_kernel(&memory)?;
         let file = File::options().write(true).open(&memory).map_err(Error::io("open", &memory))?;
         file.set_len(file_mib(0) * MIB).map_err(Error::io("cut", &memory))?;
         run("fallocate", "util-linux", |fallocate| {
@@ -319,9 +321,7 @@ impl Images<'_> {
     ) -> Result<About> {
         (watch.progress)(0.0, "copying the image");
         let (memory, busybox) = (building.join("memory"), building.join("busybox"));
-        run("cp", "coreutils", |cp| {
-            cp.args(["--sparse=always", "--reflink=auto", "--"]).arg(&base.memory).arg(&memory);
-        })?;
+        copy_flash(&base.memory, &memory)?;
         fs::copy(&base.busybox, &busybox).map_err(Error::io("copy", &base.busybox))?;
         let mut texts = vec![
             ("phone/plan".to_owned(), plan::installation(&self.script("functions.sh")?).into_bytes()),
@@ -335,6 +335,7 @@ impl Images<'_> {
         let plan = self.script("start")?;
         let boot = Boot { memory: &memory, packages_mib: 0, busybox: &busybox, devices: &devices, plan: &plan, texts };
         self.boot(&boot, building, "installing brisk", watch)?;
+        forget_kernel(&memory)?;
         let mut about = About { key: key.to_owned(), content: content(&memory)?, ..base.about.clone() };
         for package in brisk {
             about.packages.push(package.file_name().unwrap_or_default().to_string_lossy().into_owned());
@@ -468,6 +469,28 @@ fn copy_to(from: &Path, to: &Path, at_bytes: u64) -> Result<()> {
     Ok(())
 }
 
+/// Copies what the machine's memory has behind the kernel's part, without pages of zeroes.
+fn copy_flash(from: &Path, to: &Path) -> Result<()> {
+    let input = File::open(from).map_err(Error::io("read", from))?;
+    let output = File::create(to).map_err(Error::io("make", to))?;
+    output.set_len(file_mib(0) * MIB).map_err(Error::io("make", to))?;
+    let (mut chunk, zeroes) = (vec![0; MIB as usize], vec![0; PAGE_BYTES as usize]);
+    for mib in KERNEL_MIB..file_mib(0) {
+        input.read_exact_at(&mut chunk, mib * MIB).map_err(Error::io("read", from))?;
+        for (page, bytes) in chunk.chunks_exact(PAGE_BYTES as usize).enumerate().filter(|(_, bytes)| *bytes != zeroes) {
+            output.write_all_at(bytes, mib * MIB + page as u64 * PAGE_BYTES).map_err(Error::io("write", to))?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes the kernel's part a hole again: what the machine that made the image had in its memory is no part of it.
+fn forget_kernel(memory: &Path) -> Result<()> {
+    let file = File::options().write(true).open(memory).map_err(Error::io("open", memory))?;
+    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    fallocate(&file, flags, 0, KERNEL_MIB * MIB).map_err(|error| Error::io("cut", memory)(error.into()))
+}
+
 /// Hash of the flash's content, whichever of its zeroes are holes of the file.
 fn content(memory: &Path) -> Result<String> {
     let file = File::open(memory).map_err(Error::io("read", memory))?;
@@ -528,6 +551,27 @@ mod tests {
         assert_eq!(key(&["a", "b"]), key(&["a", "b"]));
         assert_ne!(key(&["a", "b"]), key(&["ab"]));
         assert_ne!(key(&["a", "b"]), key(&["b", "a"]));
+    }
+
+    #[test]
+    fn the_makers_memory_is_no_part_of_an_image() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let memory = dir.path().join("memory");
+        let file = File::create(&memory).expect("a file");
+        file.set_len(file_mib(0) * MIB).expect("sparse");
+        file.write_all_at(b"of the maker", 5 * MIB).expect("written");
+        file.write_all_at(b"of the flash", KERNEL_MIB * MIB).expect("written");
+        let before = content(&memory).expect("readable");
+        let copy = dir.path().join("copy");
+        copy_flash(&memory, &copy).expect("copied");
+        assert_eq!(content(&copy).expect("readable"), before);
+        forget_kernel(&memory).expect("cut");
+        assert_eq!(content(&memory).expect("readable"), before);
+        let read = File::open(&memory).expect("there");
+        let mut bytes = [1; 12];
+        read.read_exact_at(&mut bytes, 5 * MIB).expect("as long as before");
+        assert_eq!(bytes, [0; 12]);
+        assert_eq!(read.metadata().expect("there").len(), file_mib(0) * MIB);
     }
 
     #[test]

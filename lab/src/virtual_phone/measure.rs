@@ -50,7 +50,33 @@ impl Brisk {
         }
     }
 
-    /// Its name in results, as it is written on the command line.
+    /// Its name where it is a policy among others.
+    #[must_use]
+    pub fn policy(&self) -> String {
+        match self {
+            Self::Off => "no brisk".to_owned(),
+            Self::Default => "brisk".to_owned(),
+            Self::Engines(engines) => format!("brisk ({})", engines.join(", ")),
+        }
+    }
+
+    /// The same in a sentence, where brisk-session runs with it.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self {
+            Self::Off => "brisk does not run".to_owned(),
+            Self::Default => "brisk and brisk-session run as their packages come".to_owned(),
+            Self::Engines(engines) => format!("brisk runs with {} named, and brisk-session", engines.join(" and ")),
+        }
+    }
+
+    /// Whether it may end apps.
+    #[must_use]
+    pub fn ends_apps(&self) -> bool {
+        matches!(self, Self::Engines(engines) if engines.iter().any(|name| name == "iram"))
+    }
+
+    /// Its name as it is written on the command line.
     #[must_use]
     pub fn name(&self) -> String {
         match self {

@@ -51,7 +51,7 @@ pub use queue::BlockQueue;
 pub use run_dir::make_run_dir;
 pub use swap_area::kernel as swap_kernel;
 pub use swap_area::{
-    AtBoot, FLASH_PRIORITY, FlashArea, LeftArea, Prepared, SwapAreaError, SwapAreas, SwapPlaces, SwapPlan, Undone,
-    ZRAM_PRIORITY,
+    AtBoot, FLASH_PRIORITY, FlashArea, LeftArea, Prepared, SWAP_RECORD, SwapAreaError, SwapAreas, SwapPlaces, SwapPlan,
+    Undone, ZRAM_PRIORITY,
 };
 pub use undo::{DamagedJournal, LeftSetting, Report, damaged_journals, restore_leftovers};

@@ -35,6 +35,8 @@ type Result<T> = std::result::Result<T, SwapAreaError>;
 pub const ZRAM_PRIORITY: i32 = 100;
 /// That of the area on flash.
 pub const FLASH_PRIORITY: i32 = 10;
+/// What is kept of the areas that were made on this machine.
+pub const SWAP_RECORD: &str = "/var/lib/brisk/swap.json";
 
 /// Where things are; other directories than those of the machine are for tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +57,7 @@ impl SwapPlaces {
     #[must_use]
     pub fn of_this_machine(program: PathBuf) -> Self {
         Self {
-            record: "/var/lib/brisk/swap.json".into(),
+            record: SWAP_RECORD.into(),
             units: "/etc/systemd/system".into(),
             fstab: "/etc/fstab".into(),
             has_systemd: Path::new("/run/systemd/system").is_dir(),

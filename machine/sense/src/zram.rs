@@ -22,6 +22,18 @@ pub struct Zram {
 }
 
 impl Sense {
+    /// Whether this kernel has zram, or a module of it that is not loaded, as after the installation of a distribution.
+    #[must_use]
+    pub fn has_zram(&self) -> bool {
+        let is_module = || {
+            let list = format!("/lib/modules/{}/modules.dep", self.kernel_release().ok()?);
+            let text = std::fs::read_to_string(self.path(list)).ok()?;
+            let mut names = text.lines().filter_map(|line| line.split(':').next()?.rsplit('/').next());
+            Some(names.any(|name| name == "zram.ko" || name.starts_with("zram.ko.")))
+        };
+        self.path("/sys/class/zram-control").exists() || is_module().unwrap_or(false)
+    }
+
     /// The zram devices, set up or not, from /sys/block/zramN.
     ///
     /// # Errors
@@ -37,5 +49,31 @@ impl Sense {
             devices.push(Zram { name, disk_bytes, original_bytes, compressed_bytes, memory_bytes, backing_device });
         }
         Ok(devices)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zram_is_there_loaded_or_as_a_module() {
+        let root = tempfile::tempdir().expect("a directory");
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().expect("below the root")).expect("made");
+            std::fs::write(path, text).expect("written");
+        };
+        let has = || Sense::new(root.path()).has_zram();
+        let list = "lib/modules/6.12.1-arm64/modules.dep";
+        write("proc/sys/kernel/osrelease", "6.12.1-arm64\n");
+        assert!(!has());
+        write(list, "kernel/mm/zsmalloc.ko:\nkernel/x/not-zram.ko: kernel/zram.ko\n");
+        assert!(!has());
+        write(list, "kernel/drivers/block/zram/zram.ko.xz: kernel/mm/zsmalloc.ko.xz\n");
+        assert!(has());
+        write(list, "");
+        write("sys/class/zram-control/hot_add", "");
+        assert!(has());
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use brisk_core::units::format_duration_ns;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::usage::{Session, UsageError, UsageTrace};
@@ -53,7 +54,7 @@ pub struct Choice {
 }
 
 /// A visit of an app of the phone.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedVisit {
     /// When it begins in the trace, counted from the begin of the span.
     pub trace_ms: u64,
@@ -79,7 +80,7 @@ pub struct PastUse {
     pub before_ms: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
     pub user: String,
     /// The mapping, the most used app of the trace first.
@@ -100,6 +101,12 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The part that is replayed, without what the plan was made of.
+    #[must_use]
+    pub fn of(visits: Vec<PlannedVisit>) -> Self {
+        Self { visits, ..Self::default() }
+    }
+
     /// Time of all dwells of the replay.
     #[must_use]
     pub fn dwell_ms(&self) -> u64 {

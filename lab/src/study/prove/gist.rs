@@ -7,6 +7,7 @@ use brisk_report::format::{self, list, shorten};
 use brisk_report::papers;
 use brisk_report::ratio::{Judgement, geometric_mean, judge};
 
+use crate::study::shown::facts::phone_of_year;
 use crate::study::shown::{apps, opening};
 
 /// The sentences of all proofs of a run with so many warnings.
@@ -14,17 +15,6 @@ pub(super) fn sentences(proofs: &[&ProveReport], warnings: u64) -> Vec<String> {
     let mut proofs = proofs.to_vec();
     proofs.sort_by_key(|proof| papers::for_preset(&proof.phone.preset).and_then(|phone| phone.year));
     vec![phones(&proofs), changes(&proofs, warnings)]
-}
-
-/// A phone as people know it: `Samsung Galaxy S5 of 2014`.
-fn phone(proof: &ProveReport) -> String {
-    match papers::for_preset(&proof.phone.preset) {
-        Some(known) => {
-            let year = known.year.map_or_else(String::new, |year| format!(" of {year}"));
-            format!("{}{year}", known.name())
-        }
-        None => shorten(proof.phone.preset.trim(), 40),
-    }
 }
 
 /// How long apps take to open on each phone, and how much longer while something writes.
@@ -45,12 +35,12 @@ fn phones(proofs: &[&ProveReport]) -> String {
             Some(_) => format!(" (no slower {load})"),
             None => String::new(),
         };
-        Some(format!("an emulated {} opens apps in {range}{slower}", phone(proof)))
+        Some(format!("an emulated {} opens apps in {range}{slower}", phone_of_year(&proof.phone.preset)))
     };
     let found: Vec<String> = proofs.iter().filter_map(of).collect();
     if found.is_empty() {
-        return "No app was opened on an emulated phone: brisk prove does that, and needs CAP_SYS_ADMIN for mounts and \
-                block devices.".to_owned();
+        return "No app was opened on an emulated phone: brisk phone launch does that, in a source tree of brisk."
+            .to_owned();
     }
     format!("{}.", format::sentence(&list(&found)))
 }
@@ -66,7 +56,7 @@ fn changes(proofs: &[&ProveReport], warnings: u64) -> String {
     };
     let on = |proof: &&ProveReport, ratio: f64| {
         let word = if ratio <= 1.0 { "less" } else { "more" };
-        format!("{} {word} on the {}", format::share((1.0 - ratio).abs(), 1.0), phone(proof))
+        format!("{} {word} on the {}", format::share((1.0 - ratio).abs(), 1.0), phone_of_year(&proof.phone.preset))
     };
     let all = |of: fn(&Gain) -> Option<f64>| -> Vec<String> {
         proofs.iter().filter_map(|proof| Some(on(proof, mean(proof, of)?))).collect()
@@ -100,5 +90,13 @@ fn changes(proofs: &[&ProveReport], warnings: u64) -> String {
     } else {
         format!("regressed: {}", list(&regressed))
     });
+    let mut ran: Vec<&str> =
+        proofs.iter().filter_map(|proof| Some(proof.phone.virtual_time.as_ref()?.brisk.trim())).collect();
+    ran.dedup();
+    if let [ran] = ran[..]
+        && !ran.is_empty()
+    {
+        parts.push(format!("brisk ran {}", shorten(ran, 200)));
+    }
     format!("{}{warnings}.", format::sentence(&parts.join("; ")))
 }

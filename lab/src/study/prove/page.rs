@@ -7,7 +7,7 @@ use brisk_core::stats::Summary;
 use super::columns::*;
 use super::jobs;
 use crate::study::shown::{apps, opening};
-use crate::study::shown::{facts, sets};
+use crate::study::shown::{facts, sets, starts};
 use brisk_report::declare::*;
 use brisk_report::format::{self, shorten};
 use brisk_report::ratio;
@@ -24,6 +24,7 @@ pub(super) fn section(report: &ProveReport) -> Section {
     facts.push(("Profile", shorten(&report.set_ups.join("; "), 200)));
     let question = "What does brisk change for app launches on this device, with background load and without?";
     Section::new("Proof", question, verdict(report))
+        .cautions(facts::virtual_time(&report.phone))
         .cautions(apps::short_writers(&report.conditions))
         .cautions(faster_with_load(report))
         .cautions(apps::doubts(&report.apps))
@@ -39,6 +40,7 @@ pub(super) fn section(report: &ProveReport) -> Section {
             apps::conditions(&report.conditions),
             settings(report),
             apps::failures(&report.apps),
+            starts::figure(&report.phone),
         ])
 }
 

@@ -23,6 +23,10 @@ pub(crate) fn phone(phone: &PhoneFacts) -> String {
     };
     let parts = [
         Some(preset),
+        phone.virtual_time.as_ref().map(|of| {
+            let memory = format_bytes(of.memory_bytes);
+            format!("a whole device in virtual time, {memory} of memory, swaps to {}", shorten(of.swap.trim(), 80))
+        }),
         Some(shorten(&phone.device, 60)),
         Some(format_bytes(phone.size_bytes)),
         Some(shorten(&phone.file_system, 80)),
@@ -30,6 +34,32 @@ pub(crate) fn phone(phone: &PhoneFacts) -> String {
         phone.driver_tags.map(|tags| format!("{} at once", format::plural(tags.into(), "request"))),
     ];
     parts.into_iter().flatten().filter(|part| !part.trim().is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+/// What a phone in virtual time hides, and how brisk ran in it.
+pub(crate) fn virtual_time(phone: &PhoneFacts) -> Option<String> {
+    let of = phone.virtual_time.as_ref()?;
+    let per_us = format::number(1e3 / f64::from(of.instruction_ns.max(1)));
+    let brisk = match shorten(of.brisk.trim(), 200) {
+        words if words.is_empty() => String::new(),
+        words => format!(" brisk ran {words}."),
+    };
+    Some(format!(
+        "This is an emulated device in virtual time: its clock counts instructions, so that a repeat gives the same \
+         figures, and one processor of {per_us} instructions a microsecond does the work of app, screen and \
+         background.{brisk}"
+    ))
+}
+
+/// A preset as people know it: `Samsung Galaxy S5 of 2014`.
+pub(crate) fn phone_of_year(preset: &str) -> String {
+    match papers::for_preset(preset) {
+        Some(known) => {
+            let year = known.year.map_or_else(String::new, |year| format!(" of {year}"));
+            format!("{}{year}", known.name())
+        }
+        None => shorten(preset.trim(), 40),
+    }
 }
 
 /// Processor time of brisk itself over all launches.

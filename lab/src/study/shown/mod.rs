@@ -6,3 +6,4 @@ pub(crate) mod facts;
 pub(crate) mod launches;
 pub(crate) mod opening;
 pub(crate) mod sets;
+pub(crate) mod starts;

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use brisk_command::json::Json;
+use brisk_command::output::Outputs;
 use brisk_command::{duration, size};
 
 use crate::study::launch::arguments::Watching;
+use crate::study::suite::day::arguments::Replayed;
 use crate::virtual_phone::architecture::Architecture;
 use crate::virtual_phone::measure::Brisk;
 use crate::virtual_phone::memory_map::KERNEL_MIB;
@@ -21,6 +23,7 @@ Examples:
   brisk phone launch --seeds 5 --json launches.json # five starts of each, side by side
   brisk phone launch --writers --warm-up 30         # while apps are installed, after trials have found something
   brisk phone returns --memory 256M --swap zram --brisk off,iram+mars
+  brisk phone day usage.csv.gz --user u2 --from 48h --span 24h --switches 60
   brisk phone run --memory 400M --swap zram -- brisk doctor
   brisk phone run --brisk off -- brisk-lab launch --as-phone --cold --virtual evince --json
 
@@ -49,11 +52,13 @@ pub(crate) enum What {
     Launch(LaunchArgs),
     /// Switch between open apps with little memory, without brisk and with it
     Returns(ReturnsArgs),
+    /// Replay a day of use from a trace with little memory, without brisk and with it
+    Day(DayArgs),
     /// Run any command in a phone, and print what it prints
     Run(RunArgs),
     /// Make the image, if it is missing, and show what is in it
     Image(ImageArgs),
-    /// Switch between apps where this machine is a phone (started by `returns`)
+    /// Switch between apps where this machine is a phone (started by `returns` and `day`)
     #[command(hide = true)]
     Inside(InsideArgs),
 }
@@ -137,13 +142,9 @@ pub(crate) struct Compared {
     /// Machines at the same time; their number does not change the figures [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(crate) jobs: Option<u16>,
-    /// Have a service write in the background all the time, as while apps are installed and accounts are synced: so
-    /// much a second [default: 6MB]
-    #[arg(long, value_name = "SIZE", num_args = 0..=1, default_missing_value = "6MB", value_parser = size)]
-    pub(crate) writers: Option<u64>,
     /// Where the results go.
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub(crate) outputs: Outputs,
 }
 
 /// Arguments of `brisk phone launch`.
@@ -156,6 +157,10 @@ pub(crate) struct LaunchArgs {
     pub(crate) phone: Phone,
     #[command(flatten)]
     pub(crate) compared: Compared,
+    /// Launch also while a service writes in the background, as one that installs apps and syncs accounts does: so much
+    /// a second [default: 6MB]
+    #[arg(long, value_name = "SIZE", num_args = 0..=1, default_missing_value = "6MB", value_parser = size)]
+    pub(crate) writers: Option<u64>,
     /// Launches of each app in a start
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..=1_000))]
     pub(crate) runs: u16,
@@ -172,9 +177,34 @@ pub(crate) struct ReturnsArgs {
     pub(crate) phone: Phone,
     #[command(flatten)]
     pub(crate) compared: Compared,
+    /// Have a service write in the background all the time, as one that installs apps and syncs accounts does: so much
+    /// a second [default: 6MB]
+    #[arg(long, value_name = "SIZE", num_args = 0..=1, default_missing_value = "6MB", value_parser = size)]
+    pub(crate) writers: Option<u64>,
     /// Returns to each app in a start
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1_000))]
     pub(crate) rounds: u16,
+    /// Whether the kernel ages pages in generations (MGLRU), as Debian's kernels do
+    #[arg(long, value_name = "WHETHER", default_value_t = true, action = clap::ArgAction::Set)]
+    pub(crate) mglru: bool,
+}
+
+/// Arguments of `brisk phone day`.
+#[derive(Debug, clap::Args)]
+#[command(mut_arg("memory", |arg| arg.default_value("600M")))]
+#[command(mut_arg("swap", |arg| arg.default_value("zram")))]
+pub(crate) struct DayArgs {
+    /// What is replayed.
+    #[command(flatten)]
+    pub(crate) replayed: Replayed,
+    #[command(flatten)]
+    pub(crate) phone: Phone,
+    #[command(flatten)]
+    pub(crate) compared: Compared,
+    /// Have a service write in the background all the time, as one that installs apps and syncs accounts does: so much
+    /// a second [default: 6MB]
+    #[arg(long, value_name = "SIZE", num_args = 0..=1, default_missing_value = "6MB", value_parser = size)]
+    pub(crate) writers: Option<u64>,
     /// Whether the kernel ages pages in generations (MGLRU), as Debian's kernels do
     #[arg(long, value_name = "WHETHER", default_value_t = true, action = clap::ArgAction::Set)]
     pub(crate) mglru: bool,
@@ -187,11 +217,17 @@ pub(crate) struct InsideArgs {
     #[arg(required = true)]
     pub(crate) apps: Vec<String>,
     /// Returns to each
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) rounds: u16,
     /// Seed of their order
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Visits of a day instead, as JSON
+    #[arg(long, value_name = "VISITS", conflicts_with_all = ["rounds", "seed"])]
+    pub(crate) day: Option<String>,
+    /// Brisk may end apps
+    #[arg(long)]
+    pub(crate) ends: bool,
     /// Have brisk-session tell which one is in front
     #[arg(long)]
     pub(crate) teller: bool,
@@ -231,6 +267,22 @@ impl Phone {
 
     pub(crate) fn memory_mib(&self) -> u64 {
         self.memory >> 20
+    }
+
+    /// Size of each of its swap areas.
+    pub(crate) fn swap_bytes(&self) -> u64 {
+        if self.swap == Swap::None { 0 } else { self.surroundings(None).swap_mib << 20 }
+    }
+
+    /// Where it swaps to, in words.
+    pub(crate) fn swap_words(&self) -> String {
+        let each = format!("{} MiB", self.surroundings(None).swap_mib);
+        match self.swap {
+            Swap::None => "nowhere".to_owned(),
+            Swap::Zram => format!("zram of {each}"),
+            Swap::Flash => format!("a file of {each} on its flash"),
+            Swap::ZramFlash => format!("zram of {each}, then a file of {each} on its flash"),
+        }
     }
 
     pub(crate) fn surroundings(&self, writers_bytes_per_s: Option<u64>) -> Surroundings {

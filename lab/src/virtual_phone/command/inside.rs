@@ -1,7 +1,8 @@
-//! What runs inside of a phone for `brisk phone returns`: apps that stay open, of which each is brought back in turn.
+//! What runs inside of a phone for `brisk phone returns` and `brisk phone day`: apps that stay open, and visits to
+//! them.
 
 use std::process::{Child, Command, ExitCode};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use brisk_command::session::Session;
@@ -9,47 +10,48 @@ use brisk_core::random::Random;
 use serde::{Deserialize, Serialize};
 
 use super::arguments::InsideArgs;
-use crate::launch::{App, Launcher, Resident, clock};
-use crate::memory::Answer;
-use crate::results::{Ending, RelaunchRun};
-use crate::screen::{Input, Screen};
+use super::visits::Visits;
+use crate::launch::{App, Launcher, clock};
+use crate::memory::day::{Plan, PlannedVisit, ReplayError, replay};
+use crate::results::{AppVisit, DaySwitch, EndedBy};
 use crate::study::display;
 use crate::study::launch::settings;
+use crate::virtual_phone::measure::Brisk;
+use crate::virtual_phone::plan::Task;
 
 /// How long an app is used, and up to so much longer.
 const USED: Duration = Duration::from_secs(4);
 const LONGER_MS: u64 = 4_000;
 
-/// A return to an app.
+/// What a start did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Return {
-    pub(super) app: String,
-    /// Whether it had been ended, so that it was launched anew.
-    pub(super) ended: bool,
-    /// From the request to the last drawing and work of its answer.
-    pub(super) end_ms: f64,
-    /// From the request to the first drawing.
-    pub(super) first_change_ms: Option<f64>,
-    /// Whether it came to its end.
-    pub(super) settled: bool,
-    /// What of it was swapped out before.
-    pub(super) swapped_mib: Option<f64>,
-}
-
-/// All returns of a start.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Returns {
+pub(super) struct Done {
     /// Whether brisk-session ran until the end.
     pub(super) teller: bool,
-    pub(super) returns: Vec<Return>,
+    pub(super) duration_s: f64,
+    /// Returns in their order.
+    #[serde(default)]
+    pub(super) visits: Vec<AppVisit>,
+    /// Of a day.
+    #[serde(default)]
+    pub(super) switches: Vec<DaySwitch>,
 }
 
-/// An app that is open, unless it was ended.
-struct Open {
-    app: App,
-    answer: Answer,
-    turns: u64,
-    resident: Option<Resident>,
+/// The task of a phone that runs this.
+pub(super) fn task(name: &str, brisk: &Brisk, limit_s: u32, options: &[String], apps: &[String]) -> Task {
+    // The observer of events has a buffer that a phone with little memory does not have.
+    let fixed = ["brisk-lab", "phone", "inside", "--method", "cgroup", "--timeout"];
+    let mut command = fixed.map(str::to_owned).to_vec();
+    command.push(format!("{limit_s}s"));
+    command.extend_from_slice(options);
+    if *brisk != Brisk::Off {
+        command.push("--teller".to_owned());
+    }
+    if brisk.ends_apps() {
+        command.push("--ends".to_owned());
+    }
+    command.extend_from_slice(apps);
+    Task { name: name.to_owned(), command }
 }
 
 pub(super) fn run(args: &InsideArgs) -> anyhow::Result<ExitCode> {
@@ -57,39 +59,57 @@ pub(super) fn run(args: &InsideArgs) -> anyhow::Result<ExitCode> {
     let sense = session.sense();
     let mut display = display::of_phone(&args.watching.display)?;
     let mut teller = args.teller.then(|| teller(display.name())).transpose()?;
-    let mut apps = Vec::new();
+    let mut apps: Vec<App> = Vec::new();
     for name in &args.apps {
         let mut app = crate::phone::on_this_machine(name)?;
         app.env.extend(display.environment());
-        apps.push(Open { app, answer: Answer::of(name)?, turns: 0, resident: None });
+        apps.push(app);
     }
     let launcher = Launcher { sense: &sense, settings: settings(&args.watching, false), stop: session.stop_flag() };
-    let mut random = Random::stream(args.seed, 2);
-    let screen = display.needed()?;
-    for open in &mut apps {
-        open.resident = Some(launcher.keep(&open.app, screen)?);
-        use_it(&mut random);
+    let count = apps.len();
+    let killer = if args.ends { EndedBy::Brisk } else { EndedBy::Itself };
+    let mut all = Visits::begin(launcher, display.needed()?, apps, killer)?;
+    let began = Instant::now();
+    let (mut visits, mut switches) = (Vec::new(), Vec::new());
+    match &args.day {
+        Some(day) => switches = a_day(day, &mut all, &session)?,
+        None => {
+            let mut random = Random::stream(args.seed, 2);
+            for at in 0..count {
+                all.open(at)?;
+                use_it(&mut random);
+            }
+            for (n, at) in order(count, usize::from(args.rounds), &mut random).into_iter().enumerate() {
+                visits.push(all.bring_back(at, (n / count) as u64)?);
+                use_it(&mut random);
+            }
+        }
     }
-    let mut returns = Vec::new();
-    for at in order(apps.len(), usize::from(args.rounds), &mut random) {
-        returns.push(apps[at].bring_back(&launcher, screen)?);
-        use_it(&mut random);
-    }
+    let duration_s = began.elapsed().as_secs_f64();
     let teller_ran = match &mut teller {
         Some(teller) => teller.try_wait().context("cannot ask for brisk-session")?.is_none(),
         None => false,
     };
-    for resident in apps.into_iter().filter_map(|open| open.resident) {
-        resident.close()?;
-    }
+    all.close()?;
     if let Some(mut teller) = teller {
         // It may have ended by itself.
         let _ = teller.kill();
         let _ = teller.wait();
     }
-    let text = serde_json::to_string(&Returns { teller: teller_ran, returns }).context("cannot write JSON")?;
+    let done = Done { teller: teller_ran, duration_s, visits, switches };
+    let text = serde_json::to_string(&done).context("cannot write JSON")?;
     brisk_command::print_exactly(&(text + "\n"))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Replays visits, given as JSON.
+fn a_day(visits: &str, all: &mut Visits<'_>, session: &Session) -> anyhow::Result<Vec<DaySwitch>> {
+    let visits: Vec<PlannedVisit> = serde_json::from_str(visits).context("--day is no list of visits")?;
+    match replay(&Plan::of(visits), all, session.stop_flag(), &mut |_, _| ()) {
+        Ok(switches) => Ok(switches),
+        Err(ReplayError::Stopped) => anyhow::bail!("stopped"),
+        Err(ReplayError::Visitor(error)) => Err(error),
+    }
 }
 
 /// The session program, as the user of the phone has it for the display.
@@ -119,36 +139,6 @@ fn order(apps: usize, rounds: usize, random: &mut Random) -> Vec<usize> {
         order.extend(round);
     }
     order
-}
-
-impl Open {
-    fn bring_back(&mut self, launcher: &Launcher<'_>, screen: &mut dyn Screen) -> anyhow::Result<Return> {
-        if let Some(mut resident) = self.resident.take()
-            && resident.is_alive()?
-        {
-            let key = Input::Key(self.answer.key(self.turns).to_owned());
-            self.turns += 1;
-            let run = launcher.relaunch(&mut resident, screen, &key)?.run;
-            // Its end may have come meanwhile.
-            self.resident = resident.is_alive()?.then_some(resident);
-            return Ok(self.result(&run, false));
-        }
-        self.turns = 0;
-        let (resident, launched) = launcher.relaunch_ended(&self.app, screen)?;
-        self.resident = resident;
-        Ok(self.result(&launched.run, true))
-    }
-
-    fn result(&self, run: &RelaunchRun, ended: bool) -> Return {
-        Return {
-            app: self.app.id.clone(),
-            ended,
-            end_ms: run.end_ms,
-            first_change_ms: run.first_change_ms,
-            settled: run.ending == Ending::Settled,
-            swapped_mib: run.before.map(|before| before.swapped_bytes as f64 / (1 << 20) as f64),
-        }
-    }
 }
 
 #[cfg(test)]

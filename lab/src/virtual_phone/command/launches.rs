@@ -1,62 +1,142 @@
-//! `brisk phone launch`: cold launches without brisk and with it.
+//! `brisk phone launch`: cold launches without brisk and with it, idle and while something writes, as a proof.
 
 use std::process::ExitCode;
 
-use brisk_command::json::Document;
+use anyhow::bail;
 use brisk_command::session::Session;
-use brisk_core::stats::median;
-use brisk_report::results::Cause;
-use serde::Serialize;
-use serde_json::json;
+use brisk_core::stats::Summary;
 
 use super::arguments::LaunchArgs;
-use super::starts::{Start, Study, read};
-use crate::phone::Catalogue;
-use crate::results::{LaunchReport, LaunchRun, Stage};
+use super::starts::{Measured, Start, Study, read};
+use crate::launch::series::{compare, summarise};
+use crate::phone::suite::gains;
+use crate::phone::{App, Catalogue, WriterSpec};
+use crate::results::conditions::{self, IDLE, WRITERS};
+use crate::results::{Condition, Document, LaunchReport, LaunchRun, ProveReport, SuiteApp, Temperature, WriterLoad};
 use crate::virtual_phone::measure::Brisk;
 use crate::virtual_phone::plan::{self, Task};
 use crate::vm::sources::Source;
 
-/// Launches of an app under one condition.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-struct Row {
-    app: String,
-    brisk: String,
-    launches: usize,
-    settled_ms: f64,
-    storage_read_ms: f64,
-    cpu_ms: f64,
-    /// Against the first condition.
-    ratio: Option<f64>,
-}
+/// What a condition has of brisk: what runs, and its name in conditions.
+type With<'a> = (&'a Brisk, String);
 
 pub(super) fn run(source: &Source, session: &Session, args: &LaunchArgs) -> anyhow::Result<ExitCode> {
     let (phone, compared) = (&args.phone, &args.compared);
-    compared.json.check(&[])?;
+    compared.outputs.check(&source.phones())?;
     let names = if args.launched.is_empty() { &phone.image.apps } else { &args.launched };
-    for app in Catalogue::builtin().choose(names)? {
+    let apps = Catalogue::builtin().choose(names)?;
+    for app in &apps {
         anyhow::ensure!(phone.image.apps.contains(&app.name), "the phone has no {0}: add it with --apps {0}", app.name);
     }
+    let with = with(&compared.brisk)?;
+    let mut arounds = vec![phone.surroundings(None)];
+    arounds.extend(args.writers.map(|rate| phone.surroundings(Some(rate))));
     let study = Study::<LaunchReport> {
-        name: "launch",
+        command: "launch",
         phone,
         compared,
-        around: phone.surroundings(compared.writers),
+        arounds,
+        name: &|brisk, writes| condition_of(&with, brisk, writes),
+        warm_up: args.warm_up,
         tasks: &|brisk, seed| tasks(names, args, brisk, seed),
         read: &|output| match read(output) {
             Ok(report) => Ok((!output.name.starts_with(WARM_UP)).then_some(report)),
             Err(why) => Err(why),
         },
     };
-    let (measured, mut facts) = study.measure(source, session)?;
-    let rows = rows(names, &compared.brisk, &measured);
-    facts.extend([
-        ("warm_up".to_owned(), json!(args.warm_up)),
-        ("rows".to_owned(), json!(rows)),
-        ("starts".to_owned(), json!(measured)),
-    ]);
-    compared.json.show(&Document::new("virtual_phone_launches", facts), || table(&rows))?;
-    Ok(ExitCode::SUCCESS)
+    let Measured { starts, header, phone } = study.measure(source, session)?;
+    let loads = [false, true].into_iter().filter(|writes| !writes || args.writers.is_some());
+    let conditions: Vec<Condition> = loads
+        .flat_map(|writes| with.iter().map(move |with| (with, writes)))
+        .map(|(with, writes)| condition(with, writes.then_some(args.writers).flatten(), &starts))
+        .collect();
+    let apps: Vec<SuiteApp> = apps.into_iter().map(|app| of_app(app, &conditions, &starts)).collect();
+    let brisk = phone.virtual_time.as_ref().map(|of| of.brisk.clone()).unwrap_or_default();
+    let report = ProveReport {
+        header,
+        phone,
+        conditions,
+        gains: apps.iter().flat_map(gains).collect(),
+        apps,
+        storage: None,
+        settings: Vec::new(),
+        set_ups: vec![brisk.clone()].into_iter().filter(|words| !words.is_empty()).collect(),
+        config: brisk,
+    };
+    let failed = report.apps.iter().any(|app| app.sets.iter().all(|set| set.stages.is_empty()));
+    session.finish(Document::from(report), &compared.outputs)?;
+    Ok(ExitCode::from(u8::from(failed)))
+}
+
+/// The names of what is compared: the base, brisk, and what else runs of it.
+fn with(brisk: &[Brisk]) -> anyhow::Result<Vec<With<'_>>> {
+    if brisk.first() != Some(&Brisk::Off) {
+        bail!("launches are compared with those without brisk: name off first, such as --brisk off,default");
+    }
+    let name = |(n, brisk): (usize, &Brisk)| if n == 1 { "brisk".to_owned() } else { brisk.name() };
+    let with: Vec<With<'_>> = brisk.iter().enumerate().map(|one| (one.1, name(one))).collect();
+    if with.iter().enumerate().any(|(n, (brisk, _))| with[..n].iter().any(|(before, _)| before == brisk)) {
+        bail!("--brisk names the same twice");
+    }
+    Ok(with)
+}
+
+/// The name of a condition.
+fn condition_of(with: &[With<'_>], brisk: &Brisk, writes: bool) -> String {
+    let load = if writes { WRITERS } else { IDLE };
+    match with.iter().find(|(of, _)| *of == brisk) {
+        Some((Brisk::Off, _)) | None => load.to_owned(),
+        Some((_, name)) => conditions::with(load, name),
+    }
+}
+
+/// A condition, with what its writers reached.
+fn condition(with: &With<'_>, writers: Option<u64>, starts: &[Start<LaunchReport>]) -> Condition {
+    let name = condition_of(std::slice::from_ref(with), with.0, writers.is_some());
+    let load =
+        if writers.is_some() { "apps are installed and accounts synced meanwhile" } else { "nothing else happens" };
+    let text = match with.0 {
+        Brisk::Off => load.to_owned(),
+        Brisk::Default => format!("{load}, brisk is at work as its package comes"),
+        Brisk::Engines(engines) => format!("{load}, brisk is at work ({})", engines.join(", ")),
+    };
+    let reached = |start: &Start<LaunchReport>| {
+        let counters = &start.about.counters;
+        Some(counters.get("writers_bytes")? / counters.get("writers_s")?.max(1.0))
+    };
+    let mine = starts.iter().filter(|start| start.about.name == name);
+    let writer = writers.map(|rate| {
+        let spec = WriterSpec { target_bytes_per_s: rate as f64, ..WriterSpec::default() };
+        WriterLoad {
+            text: spec.text(),
+            target_bytes_per_s: spec.target_bytes_per_s,
+            reached_bytes_per_s: Summary::of(&mine.filter_map(reached).collect::<Vec<_>>()),
+            syncs_per_s: None,
+        }
+    });
+    Condition { name, text, writer }
+}
+
+/// All launches of an app: those of a condition in the order of seeds, so that launches of one place are a pair.
+fn of_app(app: &App, conditions: &[Condition], starts: &[Start<LaunchReport>]) -> SuiteApp {
+    let reports = |condition: &Condition| -> Vec<&LaunchReport> {
+        let mine = starts.iter().filter(|start| start.about.name == condition.name);
+        mine.flat_map(|start| &start.results).filter(|report| report.app == app.name).collect()
+    };
+    let set = |condition: &Condition| {
+        let runs: Vec<LaunchRun> =
+            reports(condition).into_iter().flat_map(|report| &report.sets).flat_map(|set| set.runs.clone()).collect();
+        summarise(condition.name.clone(), Temperature::Cold, runs)
+    };
+    let sets: Vec<_> = conditions.iter().map(set).collect();
+    SuiteApp {
+        name: app.name.clone(),
+        group: app.group.clone(),
+        command: app.command.clone(),
+        comparisons: sets.iter().skip(1).filter_map(|set| compare(set, &sets[0])).collect(),
+        sets,
+        failure: None,
+    }
 }
 
 /// Launches of an app that do not count: the name of their task begins so.
@@ -78,51 +158,6 @@ fn tasks(apps: &[String], args: &LaunchArgs, brisk: &Brisk, seed: u64) -> Vec<Ta
         tasks.extend(order.iter().map(|app| (format!("{name}{app}"), words(app, runs))));
     }
     tasks.into_iter().map(|(name, command)| Task { name, command }).collect()
-}
-
-/// Medians over all launches of an app with one condition.
-fn rows(apps: &[String], brisk: &[Brisk], starts: &[Start<LaunchReport>]) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for app in apps {
-        let mut first: Option<f64> = None;
-        for brisk in brisk.iter().map(Brisk::name) {
-            let of_app = starts.iter().filter(|start| start.brisk == brisk).flat_map(|start| &start.results);
-            let sets = of_app.filter(|report| report.app == *app).flat_map(|report| &report.sets);
-            let runs: Vec<_> =
-                sets.flat_map(|set| &set.runs).filter(|run| run.at_ms(Stage::Settled).is_some()).collect();
-            let of = |value: &dyn Fn(&LaunchRun) -> f64| median(&runs.iter().map(|run| value(run)).collect::<Vec<_>>());
-            let part = |causes: &'static [Cause]| {
-                move |run: &LaunchRun| {
-                    let split = run.split(Stage::Settled);
-                    causes.iter().filter_map(|cause| split?.time_ms(*cause)).sum::<f64>()
-                }
-            };
-            let Some(settled_ms) = of(&|run| run.at_ms(Stage::Settled).unwrap_or_default()) else { continue };
-            rows.push(Row {
-                app: app.clone(),
-                brisk,
-                launches: runs.len(),
-                settled_ms,
-                storage_read_ms: of(&part(&[Cause::StorageRead, Cause::SwapIn])).unwrap_or_default(),
-                cpu_ms: of(&part(&[Cause::UserCpu, Cause::SystemCpu])).unwrap_or_default(),
-                ratio: first.map(|first| settled_ms / first),
-            });
-            first = first.or(Some(settled_ms));
-        }
-    }
-    rows
-}
-
-fn table(rows: &[Row]) -> String {
-    let mut table = comfy_table::Table::new();
-    table.load_style(comfy_table::presets::NOTHING);
-    table.set_header(["app", "brisk", "launches", "settled", "waits for reads", "computes", "ratio"]);
-    for row in rows {
-        let [settled, reads, cpu] = [row.settled_ms, row.storage_read_ms, row.cpu_ms].map(|ms| format!("{ms:.0} ms"));
-        let ratio = row.ratio.map_or_else(String::new, |ratio| format!("{ratio:.3}"));
-        table.add_row([row.app.clone(), row.brisk.clone(), row.launches.to_string(), settled, reads, cpu, ratio]);
-    }
-    format!("{table}\n\nMedians of cold launches in virtual time, on one processor.\n")
 }
 
 #[cfg(test)]
@@ -158,5 +193,21 @@ pub(super) mod tests {
         assert_eq!(names(&Brisk::Off), off, "there is nothing to learn");
         let with = [vec![("warm-up evince".to_owned(), launch(8))], off];
         assert_eq!(names(&Brisk::Default), with.concat());
+    }
+
+    #[test]
+    fn conditions_are_those_of_a_proof() {
+        let brisk = [Brisk::Off, Brisk::Default, Brisk::Engines(vec!["prefetch".to_owned()])];
+        let with = with(&brisk).expect("off is first");
+        let names: Vec<String> = [false, true]
+            .into_iter()
+            .flat_map(|writes| brisk.iter().map(move |brisk| (brisk, writes)))
+            .map(|(brisk, writes)| condition_of(&with, brisk, writes))
+            .collect();
+        assert_eq!(names[..3], ["idle", "idle_with_brisk", "idle_with_prefetch"]);
+        assert_eq!(names[3..], ["writers", "writers_with_brisk", "writers_with_prefetch"]);
+        for wrong in [&brisk[1..], &[Brisk::Off, Brisk::Off]] {
+            assert!(super::with(wrong).is_err(), "{wrong:?}");
+        }
     }
 }

@@ -85,8 +85,14 @@ finish() {
     emit "{\"uptime_s\":$(cut -d ' ' -f 1 /proc/uptime)}"
     awk '/^(MemTotal|MemAvailable):/ { printf "@ {\"%s_kib\":%s}\n", tolower(substr($1, 1, length($1) - 1)), $2 }' \
         /proc/meminfo
-    awk '$1 ~ /^(pswpin|pswpout|pgmajfault|oom_kill)$/ { printf "@ {\"%s\":%s}\n", $1, $2 }' /proc/vmstat
+    awk '$1 ~ /^(pswpin|pswpout|pgmajfault|oom_kill|workingset_refault_.*)$/ { printf "@ {\"%s\":%s}\n", $1, $2 }' \
+        /proc/vmstat
+    for resource in cpu io memory; do
+        sed -n "s/^some.*total=\(.*\)/@ {\"waited_${resource}_us\":\1}/p" /proc/pressure/$resource
+    done
     if systemctl is-active --quiet apt-writers.service; then
+        emit "{\"writers_s\":$(awk -v begin="$(systemctl show apt-writers --property ExecMainStartTimestampMonotonic \
+            --value)" '{ printf "%.3f", $1 - begin / 1e6 }' /proc/uptime)}"
         awk '$1 == "write_bytes:" { printf "@ {\"writers_bytes\":%s}\n", $2 }' \
             "/proc/$(systemctl show apt-writers --property MainPID --value)/io"
     fi

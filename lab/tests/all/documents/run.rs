@@ -91,6 +91,17 @@ fn the_verdict_is_three_sentences_on_the_disk_the_phones_and_brisk() {
 }
 
 #[test]
+fn a_phone_in_virtual_time_says_how_brisk_ran_and_returns_have_a_sentence_of_their_own() {
+    let proof = Document::from(apps::prove_in_virtual_time());
+    let said = brisk_report::verdict(ALL_KINDS, &[proof, Document::from(samples::memory::relaunch())]);
+    let [_, _, brisk, returns @ ..] = &said[..] else { panic!("{said:?}") };
+    assert!(brisk.ends_with("brisk ran as its package comes, with each engine tried first and held out in between."));
+    assert_eq!(returns.len(), 2, "tight and full: {said:?}");
+    let begin = "With 600 MiB of memory an emulated Samsung Galaxy S5 of 2014 comes back to each of ";
+    assert!(returns[0].starts_with(begin) && returns[0].contains(" with default, "), "{returns:?}");
+}
+
+#[test]
 fn a_regression_and_warnings_are_part_of_the_verdict() {
     let mut report = apps::prove();
     report.gains[2].idle_ratio = Some(samples::summary(1.3, 1.0, 6));
@@ -103,7 +114,7 @@ fn a_regression_and_warnings_are_part_of_the_verdict() {
 fn what_was_not_measured_is_said() {
     let [disk, phones, brisk] = verdict(&[]);
     assert_eq!(disk, "The disk of this machine was not measured.");
-    assert!(phones.contains("needs CAP_SYS_ADMIN") && brisk.contains("was not measured"), "{phones} {brisk}");
+    assert!(phones.contains("brisk phone launch does that") && brisk.contains("was not measured"), "{phones} {brisk}");
     // Memory is no disk, and a slow one is good for little.
     let mut bench = samples::other_bench();
     for job in bench.jobs.iter_mut().chain(&mut bench.block_sweep).chain(&mut bench.depth_sweep) {

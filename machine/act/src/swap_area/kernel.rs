@@ -58,12 +58,21 @@ pub(super) fn boot_id() -> Result<String> {
     fs::read_to_string(path).map(|text| text.trim().to_owned()).map_err(failed("read", path))
 }
 
-/// Adds a device of compressed memory; returns its number.
+/// Adds a device of compressed memory; returns its number. The module is loaded where it is not yet, without a device of
+/// its own, and stays until the next restart.
 ///
 /// # Errors
 /// When the kernel refuses.
 pub fn add_zram() -> Result<u32> {
     let path = Path::new(CONTROL).join("hot_add");
+    if !path.exists() {
+        let mut load = std::process::Command::new("modprobe");
+        let output = load.args(["zram", "num_devices=0"]).output().map_err(failed("load zram for", &path))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            return Err(failed("load zram for", &path)(io::Error::other(said)));
+        }
+    }
     let text = fs::read_to_string(&path).map_err(failed("add a zram device by", &path))?;
     text.trim().parse().map_err(|error| failed("add a zram device by", &path)(io::Error::other(error)))
 }

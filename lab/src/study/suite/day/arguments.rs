@@ -42,6 +42,23 @@ by Ctrl-C.";
                                                                   counts with")))]
 #[command(mut_arg("memory", |arg| arg.default_value("300MiB")))]
 pub(crate) struct DayArgs {
+    /// What is replayed.
+    #[command(flatten)]
+    pub(crate) replayed: Replayed,
+    /// Policies to compare, the baseline first, or all
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "default,zram", value_parser = policy)]
+    pub(crate) policies: Vec<String>,
+    /// Memory of the phone.
+    #[command(flatten)]
+    pub(crate) memory: Memory,
+    /// What all of them take.
+    #[command(flatten)]
+    pub(crate) every: Every,
+}
+
+/// Part of a usage trace, and its times in the replay.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Replayed {
     /// The usage trace [default: a synthetic one]
     #[arg(value_name = "TRACE")]
     pub(crate) trace: Option<PathBuf>,
@@ -72,15 +89,6 @@ pub(crate) struct DayArgs {
     /// Longest time in front in the replay
     #[arg(long, value_name = "TIME", default_value = "4s", value_parser = duration::between(DWELL_LEAST, DWELL_MOST))]
     pub(crate) dwell_max: Duration,
-    /// Policies to compare, the baseline first, or all
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "default,zram", value_parser = policy)]
-    pub(crate) policies: Vec<String>,
-    /// Memory of the phone.
-    #[command(flatten)]
-    pub(crate) memory: Memory,
-    /// What all of them take.
-    #[command(flatten)]
-    pub(crate) every: Every,
 }
 
 /// A duration that may be none.

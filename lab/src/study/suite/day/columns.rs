@@ -37,6 +37,7 @@ pub(super) const TIME_MEASURE: Measure = shown("time", MS);
 pub(super) const WAIT: Measure = shown("wait", MS);
 pub(super) const WAITS: Measure = shown("waits", MS);
 pub(super) const WHAT_IT_DOES: Measure = words("what it does");
+pub(super) const WITHIN_A_SECOND: Measure = shown("below 1 s", SHARE);
 pub(super) const WITHOUT_FIRST_LAUNCHES: Measure = shown("without first launches", MS);
 pub(super) const WRITTEN: Measure = shown("written", BYTES);
 pub(super) const TIMES_STARTED: Measure = shown("first launch", TALLY);

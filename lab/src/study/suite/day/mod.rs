@@ -7,7 +7,7 @@ mod memory;
 mod page;
 pub(crate) mod result;
 mod run;
-mod shown;
+pub(crate) mod shown;
 
 pub(crate) use run::*;
 

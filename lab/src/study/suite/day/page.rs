@@ -6,7 +6,7 @@ use brisk_core::units::format_bytes;
 
 use super::columns::*;
 use super::memory;
-use crate::study::shown::facts;
+use crate::study::shown::{facts, starts};
 use brisk_report::causes;
 use brisk_report::declare::Texture;
 use brisk_report::declare::*;
@@ -35,11 +35,18 @@ pub(super) fn section(report: &DayReport) -> Section {
     ];
     facts.extend(report.meter.as_ref().map(|meter| ("Energy", format!("{} ({})", meter.what, meter.uncertainty))));
     Section::new("Day of use", question, verdict(report))
+        .cautions(facts::virtual_time(&report.phone))
         .cautions(cautions(report))
         .facts(facts)
         .on(Some(facts::phone_name(&report.phone)))
         .picture(strips(report))
-        .figures([sums(report), by_cause(report), memory::over_time(report), policies(report)])
+        .figures([
+            sums(report),
+            by_cause(report),
+            memory::over_time(report),
+            policies(report),
+            starts::figure(&report.phone),
+        ])
 }
 
 /// The name of a policy.
@@ -363,6 +370,12 @@ fn value(policy: &DayPolicy, of: impl Fn(&DayRun) -> Option<f64>) -> Option<Valu
     }
 }
 
+/// Share of waits that are below a second, which does not interrupt the flow of thought.
+fn within_a_second_percent(waits_ms: &[f64]) -> Option<f64> {
+    let below = waits_ms.iter().filter(|ms| **ms < 1e3).count();
+    (!waits_ms.is_empty()).then(|| 100.0 * below as f64 / waits_ms.len() as f64)
+}
+
 fn sums(report: &DayReport) -> Figure {
     let row = |(n, policy): (usize, &DayPolicy)| {
         let waits = |run: &DayRun| run.switches.iter().map(|switch| switch.wait_ms).collect::<Vec<_>>();
@@ -373,6 +386,7 @@ fn sums(report: &DayReport) -> Figure {
             .put(WAITS, value(policy, |run| Some(run.wait_ms())))
             .put(WITHOUT_FIRST_LAUNCHES, value(policy, |run| Some(later(run))))
             .put(MEDIAN_WAIT, value(policy, |run| stats::median(&waits(run))))
+            .put(WITHIN_A_SECOND, value(policy, |run| within_a_second_percent(&waits(run))))
             .put(LONGEST, value(policy, |run| waits(run).into_iter().reduce(f64::max)));
         let row = DayState::ALL
             .into_iter()
@@ -409,6 +423,7 @@ fn sums(report: &DayReport) -> Figure {
                     WAITS,
                     WITHOUT_FIRST_LAUNCHES,
                     MEDIAN_WAIT,
+                    WITHIN_A_SECOND,
                     LONGEST,
                     TIMES_STARTED,
                     TIMES_HOT,

@@ -8,7 +8,7 @@ use crate::memory::day::{Choice, OnGround, Plan, ReplayError, Synthetic, plan, r
 use crate::memory::{Ground, Policy, Programs};
 use crate::phone::{App, Catalogue, MemorySpec, Phone, SwapKind};
 use crate::results::{DayCosts, DayPolicy, DayReport, DayRun, DayState, Document, PhoneMemory, Warning};
-use crate::study::suite::day::arguments::DayArgs;
+use crate::study::suite::day::arguments::{DayArgs, Replayed};
 use anyhow::{Context as _, bail};
 use brisk_bench::environment::Run;
 use brisk_command::session::{Session, lab_late};
@@ -33,14 +33,11 @@ const SYNTHETIC_SESSIONS: usize = 20_000;
 pub(crate) fn run(args: &DayArgs) -> anyhow::Result<ExitCode> {
     let every = &args.every;
     let policies = policies(&args.policies)?;
-    if args.dwell_max < args.dwell_min {
-        bail!("--dwell-max is less than --dwell-min: give at least that");
-    }
-    if let Some(trace) = &args.trace {
+    if let Some(trace) = &args.replayed.trace {
         every.outputs.check(trace)?;
     }
     let wanted = wanted_apps(&every.apps)?;
-    let (plan, from) = planned(args, &wanted)?;
+    let (plan, from) = planned(&args.replayed, &wanted)?;
     let swap = policies.iter().map(|policy| policy.swap).find(|swap| *swap != SwapKind::None).unwrap_or(SwapKind::None);
     let limit_bytes = args.memory.memory;
     let swap_bytes = args.memory.swap_size.unwrap_or(limit_bytes.saturating_mul(2));
@@ -56,7 +53,7 @@ pub(crate) fn run(args: &DayArgs) -> anyhow::Result<ExitCode> {
     let meter = energy_meter(&session, &phone)?;
     let about = days::meter(&meter.about());
     let launcher = Launcher { sense: &sense, settings: settings(&every.watching, false), stop: session.stop_flag() };
-    let past = engine::Past { history: &plan.history, speed: args.speed, goes_on: false };
+    let past = engine::Past { history: &plan.history, speed: args.replayed.speed, goes_on: false };
     let engine = engine::of(&policies, &phone, past)?;
     let programs = Programs { balloon: lab_phone::program("fill")?, paths: session.paths(), engine };
     let rounds = u32::from(every.runs.unwrap_or(1));
@@ -81,7 +78,7 @@ pub(crate) fn run(args: &DayArgs) -> anyhow::Result<ExitCode> {
         header: end(head, &facts, 0),
         phone: facts,
         memory: PhoneMemory { limit_bytes, swap_bytes },
-        trace: days::trace(args, &plan, &from),
+        trace: days::trace(&args.replayed, &plan, &from),
         meter: Some(about),
         policies: days,
     };
@@ -114,7 +111,10 @@ fn wanted_apps(names: &[String]) -> anyhow::Result<Vec<&'static App>> {
 }
 
 /// The plan, and the name of its trace.
-fn planned(args: &DayArgs, apps: &[&App]) -> anyhow::Result<(Plan, String)> {
+pub(crate) fn planned(args: &Replayed, apps: &[&App]) -> anyhow::Result<(Plan, String)> {
+    if args.dwell_max < args.dwell_min {
+        bail!("--dwell-max is less than --dwell-min: give at least that");
+    }
     let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     let (trace, name) = match &args.trace {
         Some(file) => (usage_trace::read(file)?, brisk_command::tables::name(file)),

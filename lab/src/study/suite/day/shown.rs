@@ -53,14 +53,14 @@ pub(super) fn left(spent_s: f64, share: f64) -> String {
 }
 
 /// Parts of the report.
-pub(super) mod days {
+pub(crate) mod days {
     use crate::memory::day::Plan;
     use crate::results::{DayApp, DayTrace, ProfileMeter};
-    use crate::study::suite::day::arguments::DayArgs;
+    use crate::study::suite::day::arguments::Replayed;
     use brisk_profile::meter::About;
 
     /// What was replayed, and how.
-    pub(in super::super) fn trace(args: &DayArgs, plan: &Plan, name: &str) -> DayTrace {
+    pub(crate) fn trace(args: &Replayed, plan: &Plan, name: &str) -> DayTrace {
         let app = |one: &crate::memory::day::RankedApp| DayApp {
             trace_app: one.app.clone(),
             app: one.phone_app.clone(),

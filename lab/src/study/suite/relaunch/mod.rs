@@ -51,4 +51,8 @@ impl Kind for RelaunchReport {
     fn setting(&self) -> Facts {
         launches::phone(&self.phone)
     }
+
+    fn verdict(documents: &[&Self], _warnings: u64) -> Vec<String> {
+        documents.iter().flat_map(|report| page::gist(report)).collect()
+    }
 }

@@ -8,7 +8,7 @@ use brisk_core::units::format_bytes;
 
 use super::columns::*;
 use crate::study::shown::apps::shown;
-use crate::study::shown::facts;
+use crate::study::shown::{facts, starts};
 use brisk_report::declare::*;
 use brisk_report::format;
 use brisk_report::ratio::judge;
@@ -16,6 +16,8 @@ use brisk_report::ratio::judge;
 /// Sums by policy.
 const SUMS: &str = "Returns by policy";
 const BY_APP: &str = "Returns by app";
+/// Of all apps together.
+const ALL: &str = "All returns";
 
 pub(super) fn section(report: &RelaunchReport) -> Section {
     let apps = report.regimes.first().and_then(|regime| regime.policies.first()).map_or(0, |one| one.apps.len());
@@ -28,9 +30,11 @@ pub(super) fn section(report: &RelaunchReport) -> Section {
     facts.extend(report.tight_bytes.map(|bytes| ("Tight limit", format_bytes(bytes))));
     facts.push(("Swap area", format_bytes(report.memory.swap_bytes)));
     facts.push(("Time limit", format::ms(report.limit_ms)));
-    let figures = report.regimes.iter().flat_map(|regime| [sums(report, regime), by_app(regime)]);
+    let figures = report.regimes.iter().flat_map(|regime| [sums(report, regime), all(report, regime), by_app(regime)]);
     let figures = figures.chain(report.regimes.first().map(|regime| policies(&regime.policies)));
+    let figures = figures.chain([starts::figure(&report.phone)]);
     Section::new("Returns to apps", question, verdict(report))
+        .cautions(facts::virtual_time(&report.phone))
         .cautions(cautions(report))
         .facts(facts)
         .on(Some(facts::phone_name(&report.phone)))
@@ -195,6 +199,69 @@ fn sums(report: &RelaunchReport, regime: &RegimeReturns) -> Figure {
         .open()
 }
 
+/// All returns of a policy, whichever the app.
+fn all(report: &RelaunchReport, regime: &RegimeReturns) -> Figure {
+    let title = format!("{ALL}: {}", words(regime.regime));
+    let row = |policy: &PolicyReturns| {
+        let visits = || counted(report, policy).flat_map(|app| &app.visits);
+        let over =
+            |of: &dyn Fn(&crate::results::AppVisit) -> Option<f64>| -> Vec<f64> { visits().filter_map(of).collect() };
+        let times = over(&|visit| Some(visit.counted_ms(report.limit_ms)));
+        let count = |of: fn(&crate::results::AppVisit) -> bool| visits().filter(|visit| of(visit)).count() as u64;
+        Row::at(POLICY, policy.policy.clone())
+            .put(RETURNS, times.len() as u64)
+            .put(LAUNCHED_ANEW, count(|visit| visit.run.state == AppState::Killed))
+            .put(FIRST_DRAWN, stats::median(&over(&|visit| visit.run.first_change_ms)))
+            .put(ANSWERED, stats::median(&times))
+            .put(NINE_OF_TEN, nine_of_ten(&times))
+            .put(IN_SWAP, stats::median(&over(&|visit| Some(visit.run.before?.swapped_bytes as f64))))
+    };
+    let rows: Vec<Row> = regime.policies.iter().map(row).collect();
+    let caption = "All returns: medians, and the time within which nine of ten had answered. In swap is what of the app \
+                   was swapped out before its return; an app that had been ended is launched anew.";
+    Figure::new(title.clone(), caption)
+        .table(Table::of(
+            title,
+            &rows,
+            columns![POLICY, RETURNS, LAUNCHED_ANEW, FIRST_DRAWN, ANSWERED, NINE_OF_TEN, IN_SWAP],
+        ))
+        .open()
+}
+
+/// The least value that nine of ten do not exceed.
+fn nine_of_ten(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get((sorted.len() * 9).div_ceil(10).saturating_sub(1)).copied()
+}
+
+/// The sentence of a run: what the first policy takes, and each other.
+pub(super) fn gist(report: &RelaunchReport) -> Vec<String> {
+    let of_regime = |regime: &RegimeReturns| {
+        let times = |policy: &PolicyReturns| {
+            let ratio = policy.ratio.map_or_else(String::new, |ratio| format!(" ({})", format::times(ratio.median)));
+            Some(format!(
+                "{}{ratio} with {}",
+                format::ms(policy.sum_ms?.median),
+                format::shorten(policy.policy.trim(), 60)
+            ))
+        };
+        let found: Vec<String> = regime.policies.iter().filter_map(times).collect();
+        let apps = regime.policies.first().map_or(0, |first| counted(report, first).count());
+        (!found.is_empty()).then(|| {
+            format!(
+                "With {} of memory an emulated {} comes back to each of {} in {} in all, when {}.",
+                format_bytes(report.memory.limit_bytes),
+                facts::phone_of_year(&report.phone.preset),
+                format::plural(apps as u64, "open app"),
+                format::list(&found),
+                words(regime.regime)
+            )
+        })
+    };
+    report.regimes.iter().filter_map(of_regime).collect()
+}
+
 fn policies(policies: &[PolicyReturns]) -> Figure {
     let row = |policy: &PolicyReturns| Row::at(POLICY, policy.policy.clone()).put(WHAT_IT_IS, policy.text.clone());
     let rows: Vec<Row> = policies.iter().map(row).collect();
@@ -278,4 +345,16 @@ fn by_app(regime: &RegimeReturns) -> Figure {
         )
         .dispensable(columns![HEAP_TOUCHED, SCREEN_ALONE, READ, RECLAIM, FILE_READS, SWAP_IN_MEASURE]),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nine_of_ten_values_are_not_above_it() {
+        let values: Vec<f64> = (1..=20).rev().map(f64::from).collect();
+        assert_eq!(nine_of_ten(&values), Some(18.0));
+        assert_eq!((nine_of_ten(&[7.0]), nine_of_ten(&[])), (Some(7.0), None));
+    }
 }

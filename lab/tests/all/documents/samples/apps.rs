@@ -394,6 +394,37 @@ pub fn prove() -> ProveReport {
     ProveReport { apps, ..report }
 }
 
+/// The same on a whole device in virtual time.
+pub fn prove_in_virtual_time() -> ProveReport {
+    let mut report = prove();
+    let start = |name: &str, trials: Value| {
+        json!({
+            "name": name, "seed": 1u64, "trials": trials,
+            "counters": {
+                "uptime_s": 211.5, "waited_io_us": 9_310_000.0, "waited_memory_us": 0.0, "pswpout": 12.0,
+                "workingset_refault_anon": 3.0, "workingset_refault_file": 40.0, "briskd_cpu_ns": 771e6,
+                "briskd_peak_kib": 12_400.0, "flash_lateness_mean_ns": 812.0,
+            },
+        })
+    };
+    let trial = |subject: &str, phase: &str, ratio: Option<f64>| {
+        let (low, high) = (ratio.map(|of| of - 0.02), ratio.map(|of| of + 0.03));
+        json!({
+            "engine": "prefetch", "subject": subject, "phase": phase, "pairs": 7u64, "ratio": ratio,
+            "ratio_low": low, "ratio_high": high,
+        })
+    };
+    let trials = json!([trial("app evince", "acting", Some(0.83)), trial("app xterm", "on trial", None)]);
+    report.phone.virtual_time = Some(of(json!({
+        "image": "00c0ffee00c0ffee", "memory_bytes": 1u64 << 30, "swap": "nowhere", "instruction_ns": 1u32,
+        "brisk": "as its package comes, with each engine tried first and held out in between",
+        "starts": [start("idle", json!([])), start("idle_with_brisk", trials)],
+    })));
+    report.settings.clear();
+    report.storage = None;
+    report
+}
+
 /// Readers that gain and writers that lose a little.
 fn mixed_readers_and_writers() -> Value {
     let both = |without: f64, ratio: f64| {

@@ -499,6 +499,7 @@ fn one_of_each() -> Vec<(&'static str, Document)> {
         ("suite", Document::from(apps::suite())),
         ("what-if", Document::from(apps::what_if())),
         ("prove", Document::from(apps::prove())),
+        ("prove-virtual", Document::from(apps::prove_in_virtual_time())),
         ("profile", Document::from(profile())),
         ("comparison", Document::from(pairs::comparison())),
         ("kernel", Document::from(kernel())),

@@ -21,7 +21,7 @@ fn args(words: &[&str]) -> DayArgs {
 
 fn said(words: &[&str]) -> String {
     let args = args(words);
-    let refused = wanted_apps(&args.every.apps).and_then(|apps| planned(&args, &apps)).expect_err("refused");
+    let refused = wanted_apps(&args.every.apps).and_then(|apps| planned(&args.replayed, &apps)).expect_err("refused");
     format!("{refused:#}")
 }
 
@@ -35,7 +35,7 @@ fn file(dir: &tempfile::TempDir, name: &str, bytes: &[u8]) -> String {
 fn the_default_day_is_synthetic_and_has_all_its_switches() {
     let args = args(&[]);
     let apps = wanted_apps(&[]).expect("apps");
-    let (plan, name) = planned(&args, &apps).expect("a plan");
+    let (plan, name) = planned(&args.replayed, &apps).expect("a plan");
     assert_eq!((name.as_str(), plan.user.as_str(), plan.visits.len()), ("synthetic", "synthetic-1", 20));
     let used: std::collections::BTreeSet<&str> = plan.visits.iter().map(|visit| visit.app.as_str()).collect();
     assert!(used.len() >= 5, "{used:?}");
@@ -53,7 +53,7 @@ fn packed_and_plain_traces_are_the_same() {
     let plain = file(&dir, "usage.csv", text.as_bytes());
     let plan = |file: &str| {
         let args = args(&[file, "--apps", "xterm,evince"]);
-        planned(&args, &wanted_apps(&args.every.apps).expect("apps")).expect("a plan").0
+        planned(&args.replayed, &wanted_apps(&args.every.apps).expect("apps")).expect("a plan").0
     };
     assert_eq!(plan(&packed), plan(&plain));
     assert_eq!(
