@@ -15,7 +15,8 @@ use crate::status::Socket;
 const AFTER_HELP: &str = "\
 A running daemon restores every setting and changes nothing until 'brisk config reload'. What a killed measurement \
 left is restored too, and without a daemon what a killed one left, after a wait for its end where it is ending. A \
-setting that was changed externally meanwhile stays. Exit codes: 0 everything is as before, 1 some settings are left and named, 2 not possible.";
+setting that was changed externally meanwhile stays. Exit codes: 0 everything is as before, 1 some settings are left \
+and named, 2 not possible.";
 
 /// How long a process that keeps settings may take to end. A killed one takes milliseconds, one with much memory
 /// seconds.

@@ -171,7 +171,8 @@ impl Trials {
         }
     }
 
-    /// Whether no engine acts that is tried on the machine as a whole: an app that comes to the foreground needs nothing.
+    /// Whether no engine acts that is tried on the machine as a whole: an app that comes to the foreground needs
+    /// nothing.
     pub fn leave_memory_alone(&mut self, now_ns: u64, now_unix_ms: u64) -> bool {
         let of_machine = self.plans.iter().filter(|(_, plan)| plan.is_none_or(|plan| plan.scope == Scope::Machine));
         let engines: Vec<String> = of_machine.map(|(engine, _)| engine.clone()).collect();

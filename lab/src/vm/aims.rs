@@ -3,7 +3,8 @@
 //! An aim names a side and a figure, and a bound: for the figure itself (a slowdown, a longest latency), or for its
 //! cost relative to others (`against`), where the cost of a rate is its inverse. "At most 3 % worse than the best" is a
 //! cost of at most 1.03 relative to the least of the others. An aim also states which settings of the judged scheduler
-//! count: its defaults, given ones, or any that keep a share of the best write throughput. A peer counts with its best settings.
+//! count: its defaults, given ones, or any that keep a share of the best write throughput. A peer counts with its best
+//! settings.
 //!
 //! Properties, each with a test: an aim without a figure is not reached; settings that starve writes prove nothing; a
 //! peer's best row counts.

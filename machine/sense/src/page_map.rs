@@ -1,9 +1,9 @@
 //! Where the pages of one process are: in memory, of files, or in swap (/proc/PID/maps and pagemap).
 //!
 //! From Linux 6.7 on the kernel names the ranges that have pages (PAGEMAP_SCAN), so that large reservations cost
-//! nothing, and one call is about many mappings; entries are read of those in swap alone, for their slots. Older kernels
-//! give an entry for each page that an address range could have, 8 bytes for 4 KiB: a reservation of 64 GiB takes 128
-//! MiB of entries.
+//! nothing, and one call is about many mappings; entries are read of those in swap alone, for their slots. Older
+//! kernels give an entry for each page that an address range could have, 8 bytes for 4 KiB: a reservation of 64 GiB
+//! takes 128 MiB of entries.
 
 use std::fs::File;
 use std::ops::Range;
@@ -131,8 +131,8 @@ impl PageTable {
         }))
     }
 
-    /// Appends the pages in `addresses`, which lie behind those of the calls before, that are in memory or swap; nothing
-    /// of a process that has ended.
+    /// Appends the pages in `addresses`, which lie behind those of the calls before, that are in memory or swap;
+    /// nothing of a process that has ended.
     ///
     /// # Errors
     /// When it cannot be read.

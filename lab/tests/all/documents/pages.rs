@@ -73,11 +73,11 @@ fn every_chart_has_words_for_those_who_do_not_see_it() {
     // and frontier. Of launches two of causes, one of stages for each set, one of sizes for each that read, one of
     // ratios; of latencies the steps and two of causes; of the suite two of causes, two of ratios; of what-if the
     // gains, causes of each app, three of SQLite; of two proofs the picture, two of ratios, one of causes and, of the
-    // first, one for each kind of jobs; of a profile the costs; of the kernel lab a load and a mix, twice; of a comparison the ratios; of
-    // returns the sums and the apps by regime; of swap the bandwidth by policy, twice, and over time, and the map; of a
-    // day the strips, the causes, and memory under each of three policies; of the memory study free memory, limits,
-    // sets, and the heap of each app; of the heap study the coverage; of prediction the hits and the calibration, each
-    // way; of cures the gains of each app on each card.
+    // first, one for each kind of jobs; of a profile the costs; of the kernel lab a load and a mix, twice; of a
+    // comparison the ratios; of returns the sums and the apps by regime; of swap the bandwidth by policy, twice, and
+    // over time, and the map; of a day the strips, the causes, and memory under each of three policies; of the memory
+    // study free memory, limits, sets, and the heap of each app; of the heap study the coverage; of prediction the hits
+    // and the calibration, each way; of cures the gains of each app on each card.
     let memory = 2 * 2 + 4 + (1 + 1 + 3) + (3 + 3) + 1 + (2 + 2) + 2 * 2;
     assert_eq!(
         charts,

@@ -217,8 +217,8 @@ fn all(report: &RelaunchReport, regime: &RegimeReturns) -> Figure {
             .put(IN_SWAP, stats::median(&over(&|visit| Some(visit.run.before?.swapped_bytes as f64))))
     };
     let rows: Vec<Row> = regime.policies.iter().map(row).collect();
-    let caption = "All returns: medians, and the time within which nine of ten had answered. In swap is what of the app \
-                   was swapped out before its return; an app that had been ended is launched anew.";
+    let caption = "All returns: medians, and the time within which nine of ten had answered. In swap is what of the \
+                   app was swapped out before its return; an app that had been ended is launched anew.";
     Figure::new(title.clone(), caption)
         .table(Table::of(
             title,
