@@ -5,7 +5,7 @@
 //! process id and start time, so that the next brisk finds and ends scopes of a dead one.
 
 use std::fs;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -22,6 +22,11 @@ const SUFFIX: &str = ".scope";
 pub const CLOSE_WITHIN: Duration = Duration::from_secs(3);
 /// Time limit of the kernel for ending a group's processes, which may be in uninterruptible sleep.
 const KILL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How often, and at which interval, a group is removed that the kernel does not let go yet: a process that was just
+/// made may come into it after the others were seen to be gone.
+const REMOVE_TRIES: u32 = 50;
+const REMOVE_PAUSE: Duration = Duration::from_millis(10);
 
 /// The control group of one launch. Dropping it kills its processes and removes it.
 #[derive(Debug)]
@@ -113,9 +118,14 @@ impl Scope {
 
 impl Drop for Scope {
     fn drop(&mut self) {
-        // A group that stays is found by the next brisk by its name.
-        let _ = self.end();
-        let _ = fs::remove_dir(&self.dir);
+        for _ in 0..REMOVE_TRIES {
+            let _ = self.end();
+            match fs::remove_dir(&self.dir) {
+                Err(error) if error.kind() == ErrorKind::ResourceBusy => std::thread::sleep(REMOVE_PAUSE),
+                // A group that stays is found by the next brisk by its name.
+                _ => break,
+            }
+        }
     }
 }
 

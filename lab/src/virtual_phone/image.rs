@@ -111,6 +111,22 @@ impl Images<'_> {
         self.source.path("lab/src/virtual_phone/guest").join(name)
     }
 
+    /// Builds the library that QEMU is run with (`steady.c`).
+    ///
+    /// # Errors
+    /// When there is no compiler, or it fails.
+    pub(super) fn steady(&self, to: &Path) -> Result<()> {
+        let mut command = Command::new("gcc");
+        command.args(["-O2", "-shared", "-fPIC", "-o"]).arg(to);
+        command.arg(self.source.path("lab/src/virtual_phone/steady.c"));
+        let output = command.output().map_err(|_| Error::NoProgram { program: "gcc", package: "gcc" })?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        Err(Error::Failed { what: "gcc".to_owned(), words })
+    }
+
     /// A guest script of the source tree.
     ///
     /// # Errors
@@ -357,6 +373,8 @@ impl Images<'_> {
             keeps: true,
             memory_mib: MAKER_MIB,
             shift: 0,
+            steady: None,
+            is_short: false,
         };
         let mut port = Port::default();
         machine.boot(&log, MAKE_MAX, watch, |line| {

@@ -1,4 +1,10 @@
 //! The machine: QEMU's emulator with virtual time, and what it says while it runs.
+//!
+//! Counting instructions is not enough for two starts to be the same once the kernel takes pages back. It chooses them
+//! by the marks of access in page tables, which the emulator sets when it translates an address anew, and that depends
+//! on the host's clock twice: by it QEMU shrinks its tables of translations (`steady.c`), and when its threads meet
+//! decides whether a jump is followed directly or looked up, which translates the address of the code (`-d nochain`
+//! looks up always, and takes half as long again).
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -28,6 +34,10 @@ pub struct Machine<'a> {
     pub memory_mib: u64,
     /// Slowness of the processor: 2^shift nanoseconds an instruction.
     pub shift: u8,
+    /// The library made of `steady.c`; `None` while an image is made.
+    pub steady: Option<&'a Path>,
+    /// Whether its kernel will take pages back.
+    pub is_short: bool,
 }
 
 impl Machine<'_> {
@@ -56,8 +66,9 @@ impl Machine<'_> {
             ("-initrd", self.initramfs.display().to_string()),
             ("-append", format!("{kernel} quiet nokaslr panic=-1 systemd.show_status=no")),
         ];
-        let flags = ["-nodefaults", "-no-user-config", "-no-reboot"].map(str::to_owned);
-        flags.into_iter().chain(words.into_iter().flat_map(|(option, value)| [option.to_owned(), value])).collect()
+        let flags = ["-nodefaults", "-no-user-config", "-no-reboot"].into_iter();
+        let flags = flags.chain(["-d", "nochain"].into_iter().filter(|_| self.is_short)).map(str::to_owned);
+        flags.chain(words.into_iter().flat_map(|(option, value)| [option.to_owned(), value])).collect()
     }
 
     /// Boots it, writes what it says to `log`, and passes each line to `on_line`.
@@ -70,6 +81,9 @@ impl Machine<'_> {
         let (program, package) = self.architecture.program();
         let mut command = Command::new(program);
         command.args(self.arguments(log));
+        if let Some(steady) = self.steady {
+            command.env("LD_PRELOAD", steady);
+        }
         let mut words = String::new();
         let complained = |line| match line {
             Line::Said(line) | Line::Complained(line) => words = words.clone() + &line + "\n",
@@ -125,6 +139,8 @@ mod tests {
 
     fn machine(architecture: Architecture, keeps: bool) -> Vec<String> {
         let machine = Machine {
+            steady: None,
+            is_short: keeps,
             architecture,
             kernel: Path::new("/k"),
             initramfs: Path::new("/i"),
@@ -156,6 +172,14 @@ mod tests {
     fn only_a_machine_that_is_made_keeps_what_it_writes() {
         assert!(machine(Architecture::Amd64, true).join(" ").contains("share=on,reserve=off,mem-path=/a,,b"));
         assert!(machine(Architecture::Amd64, false).join(" ").contains("share=off"));
+    }
+
+    #[test]
+    fn jumps_are_looked_up_where_pages_are_taken_back() {
+        for is_short in [true, false] {
+            let arguments = machine(Architecture::Amd64, is_short).join(" ");
+            assert_eq!(arguments.contains("-d nochain"), is_short, "{arguments}");
+        }
     }
 
     #[test]

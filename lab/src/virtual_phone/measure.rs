@@ -8,12 +8,14 @@ use serde::Serialize;
 use crate::virtual_phone::image::{Images, Made};
 use crate::virtual_phone::machine::Machine;
 use crate::virtual_phone::memory_map::{FLASH_MIB, PAGES_PER_MIB};
-use crate::virtual_phone::plan::{self, Surroundings, Task};
+use crate::virtual_phone::plan::{self, Surroundings, Swap, Task};
 use crate::virtual_phone::port::Port;
 use crate::vm::Watch;
 use crate::vm::device::Device;
 use crate::vm::error::{Error, Result};
 
+/// Memory with which the phone's kernel takes no pages back that are in use.
+const AMPLE_MIB: u64 = 768;
 /// Units of brisk that act or measure by themselves.
 const UNITS: [&str; 5] =
     ["briskd.service", "brisk-tune.service", "brisk-tune.timer", "brisk-metrics.service", "brisk-metrics.timer"];
@@ -129,6 +131,8 @@ pub fn run(
     let texts = texts.map(|(name, text)| (name.to_owned(), text.into_bytes())).to_vec();
     let devices = flash(&conditions.flash, images.architecture.flash_at_mib()) + "\n";
     images.pack(&initramfs, &made.busybox, &devices, &images.script("start")?, conditions.seed, texts)?;
+    let steady = work.path().join("steady.so");
+    images.steady(&steady)?;
     let machine = Machine {
         architecture: images.architecture,
         kernel: &images.kernel.image(),
@@ -138,6 +142,8 @@ pub fn run(
         keeps: false,
         memory_mib: conditions.memory_mib,
         shift: conditions.shift,
+        steady: Some(&steady),
+        is_short: conditions.around.swap != Swap::None || conditions.memory_mib < AMPLE_MIB,
     };
     let mut port = Port::default();
     machine.boot(log, limit, watch, |line| {
