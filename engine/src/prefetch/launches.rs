@@ -359,7 +359,7 @@ impl Launch {
         (self.files, self.streams, self.waiting) = (plan.files, plan.streams, plan.windows.into());
     }
 
-    /// Whether it goes on without read-ahead.
+    /// Whether it continues without read-ahead.
     fn is_slowed(&self) -> bool {
         self.course == Course::Exact && self.ended_ns.is_none()
     }

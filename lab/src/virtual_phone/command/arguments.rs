@@ -170,6 +170,18 @@ pub(crate) struct LaunchArgs {
     pub(crate) warm_up: u16,
 }
 
+/// What surrounds apps that stay open.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Around {
+    /// Have a service write in the background all the time, as one that installs apps and syncs accounts does: so much
+    /// a second [default: 6MB]
+    #[arg(long, value_name = "SIZE", num_args = 0..=1, default_missing_value = "6MB", value_parser = size)]
+    pub(crate) writers: Option<u64>,
+    /// Whether the kernel ages pages in generations (MGLRU), as Debian's kernels do
+    #[arg(long, value_name = "WHETHER", default_value_t = true, action = clap::ArgAction::Set)]
+    pub(crate) mglru: bool,
+}
+
 /// Arguments of `brisk phone returns`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReturnsArgs {
@@ -177,16 +189,11 @@ pub(crate) struct ReturnsArgs {
     pub(crate) phone: Phone,
     #[command(flatten)]
     pub(crate) compared: Compared,
-    /// Have a service write in the background all the time, as one that installs apps and syncs accounts does: so much
-    /// a second [default: 6MB]
-    #[arg(long, value_name = "SIZE", num_args = 0..=1, default_missing_value = "6MB", value_parser = size)]
-    pub(crate) writers: Option<u64>,
+    #[command(flatten)]
+    pub(crate) around: Around,
     /// Returns to each app in a start
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1_000))]
     pub(crate) rounds: u16,
-    /// Whether the kernel ages pages in generations (MGLRU), as Debian's kernels do
-    #[arg(long, value_name = "WHETHER", default_value_t = true, action = clap::ArgAction::Set)]
-    pub(crate) mglru: bool,
 }
 
 /// Arguments of `brisk phone day`.
@@ -201,13 +208,8 @@ pub(crate) struct DayArgs {
     pub(crate) phone: Phone,
     #[command(flatten)]
     pub(crate) compared: Compared,
-    /// Have a service write in the background all the time, as one that installs apps and syncs accounts does: so much
-    /// a second [default: 6MB]
-    #[arg(long, value_name = "SIZE", num_args = 0..=1, default_missing_value = "6MB", value_parser = size)]
-    pub(crate) writers: Option<u64>,
-    /// Whether the kernel ages pages in generations (MGLRU), as Debian's kernels do
-    #[arg(long, value_name = "WHETHER", default_value_t = true, action = clap::ArgAction::Set)]
-    pub(crate) mglru: bool,
+    #[command(flatten)]
+    pub(crate) around: Around,
 }
 
 /// Arguments of `brisk phone inside`.

@@ -31,7 +31,7 @@ pub(super) fn run(source: &Source, session: &Session, args: &DayArgs) -> anyhow:
         command: "day",
         phone,
         compared,
-        arounds: vec![Surroundings { mglru: args.mglru, ..phone.surroundings(args.writers) }],
+        arounds: vec![Surroundings { mglru: args.around.mglru, ..phone.surroundings(args.around.writers) }],
         name: &|brisk, _| brisk.policy(),
         warm_up: 0,
         tasks: &|brisk, _| vec![task(&phone.image.apps, &visits, brisk)],

@@ -20,7 +20,7 @@ pub(super) fn run(source: &Source, session: &Session, args: &ReturnsArgs) -> any
     let (phone, compared) = (&args.phone, &args.compared);
     compared.outputs.check(&source.phones())?;
     let apps = &phone.image.apps;
-    let around = Surroundings { mglru: args.mglru, ..phone.surroundings(args.writers) };
+    let around = Surroundings { mglru: args.around.mglru, ..phone.surroundings(args.around.writers) };
     let memory = PhoneMemory { limit_bytes: phone.memory, swap_bytes: phone.swap_bytes() };
     let study = Study::<Done> {
         command: "returns",
