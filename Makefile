@@ -26,10 +26,11 @@ PROFILE ?= small
 # Release binaries of this machine are those of make build.
 NAMED := $(if $(filter-out release,$(PROFILE))$(CROSS)$(STATIC),--target $(TRIPLE))
 BUILT := $(TARGET)/$(if $(NAMED),$(TRIPLE)/)$(PROFILE)
-# Repeated code once, no tables for unwinding, and short relocations (glibc of at least 2.36). No path of this machine:
-# the same source gives the same bytes in any folder.
+# Repeated code once, no tables for unwinding (but those of a C library inside, which ends the program where it misses
+# its own), and short relocations (glibc of at least 2.36). No path of this machine: the same source gives the same bytes
+# in any folder.
 SMALL_FLAGS := -C llvm-args=-enable-machine-outliner -C force-unwind-tables=no \
-	-C link-arg=-Wl,-T,packaging/small.ld -C link-arg=-Wl,--no-eh-frame-hdr \
+	$(if $(STATIC),,-C link-arg=-Wl,-T,packaging/small.ld -C link-arg=-Wl,--no-eh-frame-hdr) \
 	-C link-arg=-Wl,-z,pack-relative-relocs \
 	--remap-path-prefix=$(CURDIR)=brisk --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src=crates
 # Functions of the same code once, where the linker can do so, as the one of rustup's Rust for x86-64 does.
