@@ -66,7 +66,9 @@ function patch({ blocks, lists }) {
 
 function filter(input) {
   const wanted = input.value.trim().toLowerCase();
-  for (const row of byId(input.dataset.filters).children) row.hidden = !row.dataset.name.includes(wanted);
+  const rows = byId(input.dataset.filters);
+  rows.classList.toggle('first', !wanted && !rows.dataset.all);
+  for (const row of rows.children) row.hidden = !row.dataset.name.includes(wanted);
 }
 
 let source;
@@ -130,6 +132,10 @@ document.addEventListener('submit', (event) => {
 });
 document.addEventListener('click', async ({ target }) => {
   if (target.id === 'said') target.textContent = '';
+  if (target.matches('[data-shows]')) {
+    byId(target.dataset.shows).dataset.all = 'yes';
+    document.querySelectorAll('[data-filters]').forEach(filter);
+  }
   if (!target.matches('[data-copy]')) return;
   await navigator.clipboard.writeText(target.dataset.copy);
   const text = target.textContent;

@@ -162,13 +162,13 @@ fn id_of(kind: &str, name: &str) -> String {
     format!("{kind}-{:016x}", rapidhash::v3::rapidhash_v3(name.as_bytes()))
 }
 
-/// Sections after the summary: id and heading.
-const SECTIONS: [(&str, Text); 5] = [
-    ("pressure", texts::PRESSURE),
-    ("engines", texts::ENGINES),
-    ("apps", texts::APPS),
-    ("settings", texts::SETTINGS),
-    ("events", texts::EVENTS),
+/// Sections after the summary: id, heading, and what links call it.
+const SECTIONS: [(&str, Text, Text); 5] = [
+    ("pressure", texts::PRESSURE, texts::PRESSURE),
+    ("engines", texts::ENGINES, texts::ENGINES),
+    ("apps", texts::APPS, texts::APPS),
+    ("settings", texts::SETTINGS, texts::SETTINGS_SHORT),
+    ("events", texts::EVENTS, texts::EVENTS_SHORT),
 ];
 
 /// The whole page.
@@ -189,10 +189,14 @@ pub(crate) fn whole(view: &View<'_>, parts: &Parts) -> String {
         html! { (parts.html("apps-head")) (apps::table(view, parts)) (parts.html("apps-foot")) },
         html! { (parts.html("settings-head")) (settings::table(view, parts)) (parts.html("disks")) },
         html! {
-            (parts.html("events-head")) ol.events id="event-list" { (parts.items("event-list")) } (parts.html("actions"))
+            (parts.html("events-head"))
+            div.events tabindex="0" role="group" aria-label=(view.say(texts::EVENTS)) {
+                ol id="event-list" { (parts.items("event-list")) }
+            }
+            (parts.html("actions"))
         },
     ];
-    let mut sections = SECTIONS.into_iter().zip(bodies).map(|((id, title), body)| section(id, title, body));
+    let mut sections = SECTIONS.into_iter().zip(bodies).map(|((id, title, _), body)| section(id, title, body));
     let content = html! {
         section.summary aria-labelledby="page-title" { (parts.html("lead")) (parts.html("picture")) }
         (parts.html("attention"))
@@ -208,7 +212,7 @@ pub(crate) fn whole(view: &View<'_>, parts: &Parts) -> String {
         header {
             h1.brand id="page-title" { b { "brisk" } }
             nav aria-label=(view.say(texts::CONTENTS)) { ul {
-                @for (id, title) in SECTIONS { li { a href=(format!("#{id}")) { (view.say(title)) } } }
+                @for (id, _, short) in SECTIONS { li { a href=(format!("#{id}")) { (view.say(short)) } } }
             } }
             a.language href=(format!("/?lang={other}")) lang=(other) hreflang=(other) { (view.say(texts::OTHER_LANGUAGE)) }
         }

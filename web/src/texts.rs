@@ -72,6 +72,14 @@ impl Language {
         self.number(&format!("{percent:.digits$}")) + "\u{a0}%"
     }
 
+    /// How a tick of an axis reads.
+    pub(crate) fn tick(self) -> fn(f64) -> String {
+        match self {
+            Self::English => brisk_report::format::tick,
+            Self::German => |value| brisk_report::format::tick(value).replace('.', ","),
+        }
+    }
+
     pub(crate) fn bytes(self, bytes: u64) -> String {
         self.number(&brisk_core::units::format_bytes(bytes)).replace(' ', "\u{a0}")
     }
@@ -227,7 +235,6 @@ texts! {
     PICTURE_GAINS_HOW: "A point left of 1 is a gain. The line is the range in which the true value lies with 95 %.",
         "Ein Punkt links von 1 ist ein Gewinn. Die Linie zeigt den Bereich, in dem der wahre Wert mit 95 % liegt.";
     PICTURE_TRIALS: "How far the trial of each engine is", "Wie weit die Erprobung jedes Verfahrens ist";
-    COMPARISONS: "{0} comparisons", "{0} Vergleiche";
 
     NOW: "Now", "Jetzt";
     IN_FRONT: "In front", "Im Vordergrund";
@@ -248,7 +255,8 @@ texts! {
     LAST_DAY: "Since {0}", "Seit {0}";
     MINUTES_AGO: "{0} min ago", "vor {0} min";
     NOW_TICK: "now", "jetzt";
-    PRESSURE: "Pressure", "Auslastung";
+    PRESSURE: "Pressure", "Wartezeiten";
+    DAY: "Last day", "Letzter Tag";
     NO_DAY: "There are no figures of the day yet: they begin with the service.",
         "Für den Tag gibt es noch keine Zahlen: Sie beginnen mit dem Dienst.";
 
@@ -288,7 +296,7 @@ texts! {
     GAIN: "Gain", "Gewinn";
     STATE: "State", "Zustand";
     EVIDENCE: "Evidence", "Belege";
-    EVIDENCE_OF: "Evidence: {0} subjects", "Belege: {0} Gegenstände";
+    EVIDENCE_OF: "Evidence by app, disk or machine: {0}", "Belege nach App, Datenträger oder Gerät: {0}";
     SUBJECT: "Of", "Für";
     EPISODES: "Times with it, without it", "Male mit, ohne";
     SWITCH: "Switch {0}", "{0} schalten";
@@ -312,12 +320,12 @@ texts! {
     NEXT: "Next app", "Nächste App";
     TAKEN: "Taken", "Genommen";
     WHY: "Why", "Warum";
+    ALL_APPS: "Show all apps", "Alle Apps zeigen";
     NEVER: "never", "nie";
     NUMBER: "{0}.", "{0}.";
     STEPS: "{0}; its end would cost {1} s of waiting for 100 MiB", "{0}; ihr Ende kostete {1} s Warten je 100 MiB";
     NOTHING_TO_TAKE: "nothing can be taken", "nichts zu nehmen";
     FROZEN: "frozen", "eingefroren";
-    PROTECTED: "protected", "geschützt";
     OTHER_GROUPS: "and {0} services and other groups, from which nothing is taken",
         "und {0} Dienste und andere Gruppen, denen nichts genommen wird";
     IMPORTANCE_SYSTEM: "system", "System";
@@ -327,13 +335,15 @@ texts! {
     IMPORTANCE_PERCEPTIBLE: "perceptible", "wahrnehmbar";
     IMPORTANCE_SERVICE: "service", "Dienst";
     IMPORTANCE_BACKGROUND: "background", "im Hintergrund";
-    IMPORTANCE_EMPTY: "empty", "leer";
+    IMPORTANCE_EMPTY: "nothing to miss", "nichts zu vermissen";
     STEP_FREE_CACHES: "free caches", "Zwischenspeicher leeren";
     STEP_RECLAIM: "reclaim", "zurückholen";
     STEP_PAGE_OUT: "write to swap", "auslagern";
     STEP_FREEZE: "freeze", "einfrieren";
     STEP_END: "end", "beenden";
 
+    SETTINGS_SHORT: "Settings", "Einstellungen";
+    EVENTS_SHORT: "Events", "Ereignisse";
     SETTINGS: "Settings that brisk has changed", "Einstellungen, die brisk geändert hat";
     NO_SETTINGS: "None: every setting is the system's own.", "Keine: Alle Einstellungen sind die des Systems.";
     SETTING: "Setting", "Einstellung";

@@ -61,8 +61,9 @@ pub(super) fn table(view: &View<'_>, parts: &Parts) -> Markup {
                 th scope="col" { (view.say(texts::TAKEN)) }
                 th.long scope="col" { (view.say(texts::WHY)) }
             } }
-            tbody id="app-list" { (parts.items("app-list")) }
+            tbody.first id="app-list" { (parts.items("app-list")) }
         } }
+        p.more { button type="button" data-shows="app-list" { (view.say(texts::ALL_APPS)) } }
     }
 }
 

@@ -36,9 +36,9 @@ pub(super) fn add(view: &View<'_>, machine: &Machine, parts: &mut Parts) {
         "actions",
         html! {
             div id="actions" { @if !actions.is_empty() {
-                details id="actions-all" {
+                details.events id="actions-all" {
                     summary { (view.say(texts::ACTIONS)) }
-                    ol.events { @for text in &actions { li { span { (view.english(text)) } } } }
+                    ol { @for text in &actions { li { span { (view.english(text)) } } } }
                 }
             } }
         },

@@ -3,7 +3,6 @@
 use brisk_api::PressureSpan;
 use brisk_core::app::{App, Role};
 use brisk_report::declare::{Areas, Axis, Chart, Dimension, Law, Measure, Row, Texture, Tone, dimension, shown};
-use brisk_report::format;
 use brisk_report::measures::unit::NUMBER;
 use maud::{Markup, html};
 
@@ -79,7 +78,7 @@ fn tile(view: &View<'_>, name: Text, value: &str, percent: Option<f64>, tone: &s
             dd {
                 (value)
                 @if let Some(percent) = percent {
-                    svg.gauge class=(tone) viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true" {
+                    svg class=(format!("gauge {tone}")) viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true" {
                         rect.all width="100" height="4" {}
                         rect.some width=(format!("{:.1}", percent.clamp(0.0, 100.0))) height="4" {}
                     }
@@ -140,9 +139,15 @@ fn pair(view: &View<'_>, id: &str, x: &Axis, spans: &[(f64, f64, [Option<f64>; 2
             row(*to, percent);
             before = *to;
         }
-        let y = Axis::new("%", Law::Linear, format::tick);
-        let areas =
-            Areas { x: WHEN.into(), y: SHARE.into(), layer: WHAT.into(), holds: vec![most], ..Areas::default() };
+        let y = Axis::new("%", Law::Linear, view.language.tick());
+        let areas = Areas {
+            x: WHEN.into(),
+            y: SHARE.into(),
+            layer: WHAT.into(),
+            holds: vec![most],
+            unnamed: true,
+            ..Areas::default()
+        };
         Some(areas.draw(view.say(name), [x.clone(), y], &rows, |_| (tone, Texture::Full)))
     };
     html! {
@@ -166,7 +171,7 @@ fn minutes(view: &View<'_>) -> Markup {
     let ago = |minutes: u32| (-60.0 * f64::from(minutes), view.language.fill(texts::MINUTES_AGO, &[&minutes]));
     let x = Axis {
         fixed: vec![ago(5), ago(4), ago(3), ago(2), ago(1), (0.0, view.say(texts::NOW_TICK).to_owned())],
-        ..Axis::new("", Law::Window, format::tick)
+        ..Axis::new("", Law::Window, view.language.tick())
     };
     html! {
         div.panelled id="minutes" {
@@ -182,7 +187,7 @@ fn day(view: &View<'_>) -> Markup {
     let begin = |span: &PressureSpan| span.until_unix_ms.saturating_sub((span.length_s * 1e3) as u64);
     let ends = day.first().zip(day.last()).map(|(first, last)| (begin(first), last.until_unix_ms));
     let Some((from, until)) = ends.filter(|(from, until)| until.saturating_sub(*from) > 60_000) else {
-        return html! { div.panelled id="day" { h3 { (view.say(texts::PRESSURE)) } p.how { (view.say(texts::NO_DAY)) } } };
+        return html! { div.panelled id="day" { h3 { (view.say(texts::DAY)) } p.how { (view.say(texts::NO_DAY)) } } };
     };
     let ago_s = |unix_ms: u64| -(until.saturating_sub(unix_ms) as f64 / 1e3);
     let spans: Vec<_> = day
@@ -198,7 +203,7 @@ fn day(view: &View<'_>) -> Markup {
     let mut fixed = vec![tick(from)];
     fixed.extend(between.map(tick));
     fixed.push((0.0, view.say(texts::NOW_TICK).to_owned()));
-    let x = Axis { fixed, ..Axis::new("", Law::Window, format::tick) };
+    let x = Axis { fixed, ..Axis::new("", Law::Window, view.language.tick()) };
     html! {
         div.panelled id="day" {
             h3 { (view.language.fill(texts::LAST_DAY, &[&view.moment(from)])) }

@@ -5,7 +5,6 @@ use brisk_api::{Effect, EngineTrial, Estimate, Ladder, Phase, Saved};
 use brisk_core::units::three_digits;
 use brisk_report::declare::{self, Axis, Chart, Dimension, Dots, Law, Look, Marker, Measure, Row, Tone};
 use brisk_report::declare::{dimension, shown, words};
-use brisk_report::format;
 use brisk_report::measures::unit::NUMBER;
 use maud::{Markup, html};
 
@@ -227,7 +226,7 @@ fn gains(view: &View<'_>, rows: &[Row]) -> Chart {
         above => (2f64.powi(above), (1 << above).to_string()),
     };
     let label = view.say(texts::PICTURE_GAINS_AXIS);
-    let x = Axis { fixed: (-most..=most).map(tick).collect(), ..Axis::new(label, Law::Log2, format::tick) };
+    let x = Axis { fixed: (-most..=most).map(tick).collect(), ..Axis::new(label, Law::Log2, view.language.tick()) };
     let levels = declare::level(1.0, view.say(texts::PICTURE_GAINS_LEVEL));
     let dots = Dots { name: ENGINE.into(), value: RATIO.into(), label: LABEL.into(), levels, ..Dots::default() };
     dots.draw(view.say(texts::PICTURE_GAINS), x, rows)
