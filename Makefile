@@ -6,7 +6,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 BRISK := $(TARGET)/release/brisk
 DIST := $(TARGET)/dist
 
-PROGRAMS ?= brisk brisk-lab brisk-session
+PROGRAMS ?= brisk brisk-lab brisk-session brisk-web
 # Of packages: that of this machine, or arm64, which is cross-compiled.
 ARCH ?= $(shell dpkg --print-architecture 2>/dev/null)
 ifeq ($(ARCH),arm64)
@@ -50,9 +50,9 @@ first: ## build brisk alone, as fast as can be; the packages of the rest are fet
 	@scripts/setup fetch & cargo build --release --locked --bin brisk; status=$$?; wait; exit $$status
 
 build: setup ## build the release binaries, quickly
-	cargo build --release --locked --bin brisk --bin brisk-lab
+	cargo build --release --locked --bin brisk --bin brisk-lab --bin brisk-web
 	ln -sf brisk $(BRISK)d
-	@echo "built $(BRISK), which is $(BRISK)d too, and $(BRISK)-lab"
+	@echo "built $(BRISK), which is $(BRISK)d too, $(BRISK)-lab and $(BRISK)-web"
 
 small: ## build the small binaries of packages, which takes longer (PROGRAMS=brisk, ARCH=arm64, PROFILE=release)
 	@scripts/setup $(SETUP)
@@ -108,7 +108,7 @@ dist: small ## small binaries, man pages and shell completions in target/dist (A
 		$(EMULATOR) $(DIST)/bin/brisk completions $$shell >$(DIST)/share/completions/brisk.$$shell || exit; \
 	done
 
-deb: small ## Debian packages in target/dist: command and daemon; session; laboratory; scheduler for DKMS (ARCH=arm64)
+deb: small ## Debian packages in target/dist: command and daemon; session; page; laboratory; scheduler for DKMS (ARCH=arm64)
 	@scripts/setup deb
 	DEB_HOST_ARCH=$(ARCH) DEB_QUICKLY=$(if $(filter release,$(PROFILE)),1) packaging/deb $(TARGET)
 	packaging/dkms-deb $(TARGET)

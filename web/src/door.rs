@@ -4,43 +4,17 @@
 //! port of 127.0.0.1, which every user of the machine can reach, is as private as a socket file.
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use brisk_command::web::Address;
 use brisk_sense::Sense;
 use rustix::net::sockopt::socket_peercred;
-
-/// An address to listen at, as a person names it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Address {
-    Tcp(SocketAddr),
-    Unix(PathBuf),
-}
-
-impl FromStr for Address {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text.contains('/') {
-            return Ok(Self::Unix(text.into()));
-        }
-        let text = text.replace("localhost", "127.0.0.1");
-        let address: SocketAddr =
-            text.parse().map_err(|_| "name 127.0.0.1:PORT, or the path of a socket".to_owned())?;
-        if !address.ip().is_loopback() {
-            let what =
-                "an address that other machines reach: listen at 127.0.0.1, and let 'ssh -L' bring it to another";
-            return Err(what.to_owned());
-        }
-        Ok(Self::Tcp(address))
-    }
-}
 
 #[derive(Debug)]
 pub(crate) enum Door {
@@ -187,21 +161,6 @@ impl Write for Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_loopback_addresses_and_paths_are_listened_at() {
-        let tcp = |text: &str| Address::Tcp(text.parse().expect("an address"));
-        assert_eq!("127.0.0.1:80".parse(), Ok(tcp("127.0.0.1:80")));
-        assert_eq!("localhost:80".parse(), Ok(tcp("127.0.0.1:80")));
-        assert_eq!("[::1]:80".parse(), Ok(tcp("[::1]:80")));
-        assert_eq!("./x".parse(), Ok(Address::Unix("./x".into())));
-        for text in ["0.0.0.0:80", "192.168.1.2:80", "[::]:80"] {
-            assert!(text.parse::<Address>().is_err_and(|why| why.contains("other machines")), "{text}");
-        }
-        for text in ["80", "evil.example:80", ""] {
-            assert!(text.parse::<Address>().is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn connections_of_this_user_are_let_in_by_tcp_and_by_socket() {

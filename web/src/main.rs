@@ -20,57 +20,33 @@ mod texts;
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use brisk_api::SOCKET;
+use brisk_command::web::{Address, Args};
 use brisk_core::causes::in_one_line;
 use clap::Parser;
 
-use crate::door::{Address, Door};
+use crate::door::Door;
 use crate::feed::Feed;
 use crate::serve::Server;
-
-const AFTER_HELP: &str = "\
-The page shows what is in front, pressure on storage and memory, what each engine gains with its evidence, apps with \
-their memory and what would be taken from first, every setting that brisk has changed with its reason, and what \
-happens. It switches engines and puts everything back, where the daemon lets this user (root; others see the command).
-
-The link works once, and lets one browser in. Only processes of this user, and of root, are answered; no request \
-leaves the machine. Where the unit brisk-web.socket of the user is enabled, the command prints a link of its service, \
-which begins with that and ends after ten minutes without a page.
-
-Examples:
-  brisk web --open
-  brisk web --listen 127.0.0.1:8262
-  ssh -L 8262:127.0.0.1:8262 device brisk web --listen 127.0.0.1:8262    # the page of another device
-
-Exit codes: 0 ended, or a link was printed; 2 not possible.";
 
 /// Without a page for so long, a program that no person ends does so itself.
 const IDLE: Duration = Duration::from_secs(600);
 
-/// Shows in a browser what brisk sees, does and gains on this device
+/// Shows in a browser what brisk sees, does and gains on this device.
 #[derive(Debug, Parser)]
-#[command(name = "brisk-web", bin_name = "brisk web", version, after_help = AFTER_HELP)]
-struct Args {
-    /// Open the page in the browser of this session
-    #[arg(long)]
-    open: bool,
-    /// Listen at 127.0.0.1:PORT, or at the path of a Unix socket [default: a free port of 127.0.0.1]
-    #[arg(long, value_name = "ADDRESS")]
-    listen: Option<Address>,
-    /// Where the daemon has its socket [default: $BRISK_RUN_DIR, or /run/brisk]
-    #[arg(long, value_name = "DIR")]
-    run_dir: Option<PathBuf>,
+#[command(name = "brisk-web", version)]
+struct Program {
+    #[command(flatten)]
+    args: Args,
 }
 
 fn main() -> ExitCode {
-    // `brisk` becomes this program with its own arguments.
-    let words = std::env::args_os().enumerate().filter(|(at, word)| !(*at == 1 && word == "web")).map(|(_, word)| word);
-    match run(&Args::parse_from(words)) {
+    match run(&Program::parse().args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             brisk_program::error!("brisk-web: {}", in_one_line(error.as_ref()));
@@ -142,7 +118,7 @@ mod tests {
 
     #[test]
     fn the_command_line_is_sound() {
-        Args::command().debug_assert();
-        assert!(Args::try_parse_from(["brisk-web", "--listen", "0.0.0.0:80"]).is_err());
+        Program::command().debug_assert();
+        assert!(Program::try_parse_from(["brisk-web", "--listen", "0.0.0.0:80"]).is_err());
     }
 }
