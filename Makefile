@@ -6,7 +6,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 BRISK := $(TARGET)/release/brisk
 DIST := $(TARGET)/dist
 
-PROGRAMS ?= brisk brisk-lab brisk-session
+PROGRAMS ?= brisk brisk-lab brisk-session brisk-web
 # Of packages: that of this machine, or arm64 or armhf, which are cross-compiled.
 HOST_ARCH := $(shell dpkg --print-architecture 2>/dev/null)
 ARCH ?= $(HOST_ARCH)
@@ -52,9 +52,9 @@ first: ## build brisk alone, as fast as can be; the packages of the rest are fet
 	@scripts/setup fetch & cargo build --release --locked --bin brisk; status=$$?; wait; exit $$status
 
 build: setup ## build the release binaries, quickly
-	cargo build --release --locked --bin brisk --bin brisk-lab
+	cargo build --release --locked --bin brisk --bin brisk-lab --bin brisk-web
 	ln -sf brisk $(BRISK)d
-	@echo "built $(BRISK), which is $(BRISK)d too, and $(BRISK)-lab"
+	@echo "built $(BRISK), which is $(BRISK)d too, $(BRISK)-lab and $(BRISK)-web"
 
 small: ## build the small binaries of packages (PROGRAMS=brisk, ARCH=arm64, STATIC=1; quickly: PROFILE=release)
 	@scripts/setup $(SETUP)
@@ -68,7 +68,8 @@ small: ## build the small binaries of packages (PROGRAMS=brisk, ARCH=arm64, STAT
 phone: ## what a phone in virtual time is made of: packages, built quickly, and beside them its kernel
 	@scripts/setup phone
 	@kernel/build 6.12 >/dev/null & modules=$$!; trap 'kill $$modules' INT TERM; \
-	$(MAKE) --no-print-directory deb PROFILE=release SETUP=programs; status=$$?; \
+	$(MAKE) --no-print-directory deb PROFILE=release SETUP=programs PROGRAMS='brisk brisk-lab brisk-session'; \
+	status=$$?; \
 	wait $$modules && exit $$status
 
 run: ## from nothing to a report: first this disk, then apps on phones in virtual time
@@ -111,9 +112,9 @@ dist: small ## small binaries, man pages and shell completions in target/dist (A
 		$(EMULATOR) $(DIST)/bin/brisk completions $$shell >$(DIST)/share/completions/brisk.$$shell || exit; \
 	done
 
-deb: small ## Debian packages in target/dist: command and daemon; session; laboratory; scheduler for DKMS (ARCH=arm64)
+deb: small ## Debian packages in target/dist: command and daemon; session; page; laboratory; scheduler for DKMS (ARCH=arm64)
 	@scripts/setup deb
-	DEB_HOST_ARCH=$(ARCH) DEB_QUICKLY=$(if $(filter release,$(PROFILE)),1) packaging/deb $(TARGET)
+	DEB_HOST_ARCH=$(ARCH) DEB_QUICKLY=$(if $(filter release,$(PROFILE)),1) packaging/deb $(TARGET) $(PROGRAMS)
 	packaging/dkms-deb $(TARGET)
 
 tarball: ## archive with static programs and an install script in target/dist, for any Linux (ARCH=arm64 or armhf)

@@ -27,6 +27,7 @@ use crate::hook::Hook;
 use crate::killers::Killers;
 use crate::learned;
 use crate::places::Places;
+use crate::pressure;
 use crate::profiles;
 use crate::recorder::Recorder;
 use crate::returns::Returns;
@@ -177,6 +178,7 @@ impl Daemon {
                 notes: Vec::new(),
                 changed_externally: Vec::new(),
                 savings: Savings::default(),
+                day: pressure::Day::default(),
                 under: BTreeMap::new(),
                 trouble,
                 failing: BTreeSet::new(),
