@@ -27,8 +27,8 @@ PROFILE ?= small
 NAMED := $(if $(filter-out release,$(PROFILE))$(CROSS)$(STATIC),--target $(TRIPLE))
 BUILT := $(TARGET)/$(if $(NAMED),$(TRIPLE)/)$(PROFILE)
 # Repeated code once, no tables for unwinding (but those of a C library inside, which ends the program where it misses
-# its own), and short relocations (glibc of at least 2.36). No path of this machine: the same source gives the same bytes
-# in any folder.
+# its own), and short relocations (glibc of at least 2.36). No path of this machine: the same source gives the same
+# bytes in any folder.
 SMALL_FLAGS := -C llvm-args=-enable-machine-outliner -C force-unwind-tables=no \
 	$(if $(STATIC),,-C link-arg=-Wl,-T,packaging/small.ld -C link-arg=-Wl,--no-eh-frame-hdr) \
 	-C link-arg=-Wl,-z,pack-relative-relocs \
@@ -112,7 +112,7 @@ dist: small ## small binaries, man pages and shell completions in target/dist (A
 		$(EMULATOR) $(DIST)/bin/brisk completions $$shell >$(DIST)/share/completions/brisk.$$shell || exit; \
 	done
 
-deb: small ## Debian packages in target/dist: command and daemon; session; page; laboratory; scheduler for DKMS (ARCH=arm64)
+deb: small ## Debian packages in target/dist: brisk, brisk-session, brisk-web, brisk-lab; scheduler for DKMS (ARCH=arm64)
 	@scripts/setup deb
 	DEB_HOST_ARCH=$(ARCH) DEB_QUICKLY=$(if $(filter release,$(PROFILE)),1) packaging/deb $(TARGET) $(PROGRAMS)
 	packaging/dkms-deb $(TARGET)

@@ -237,8 +237,8 @@ pub(super) fn check_restored(paths: &Paths) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Groups of users. The C library's look-up would also ask programs of the system's, load their libraries into this one,
-/// and fail in a program that has a C library inside.
+/// Groups of users. The C library's look-up would also ask other sources, load their libraries into this program, and
+/// fail in one that has a C library inside.
 const GROUPS: &str = "/etc/group";
 /// A longer file is none.
 const GROUPS_BYTES_MAX: u64 = 1 << 20;
