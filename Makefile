@@ -112,7 +112,7 @@ dist: small ## small binaries, man pages and shell completions in target/dist (A
 		$(EMULATOR) $(DIST)/bin/brisk completions $$shell >$(DIST)/share/completions/brisk.$$shell || exit; \
 	done
 
-deb: small ## Debian packages in target/dist: brisk, brisk-session, brisk-web, brisk-lab; scheduler for DKMS (ARCH=arm64)
+deb: small ## Debian packages in target/dist: brisk, brisk-session, -web, -lab; scheduler for DKMS (ARCH=arm64)
 	@scripts/setup deb
 	DEB_HOST_ARCH=$(ARCH) DEB_QUICKLY=$(if $(filter release,$(PROFILE)),1) packaging/deb $(TARGET) $(PROGRAMS)
 	packaging/dkms-deb $(TARGET)
