@@ -131,6 +131,11 @@ impl Returns {
         self.prepare_ns
     }
 
+    /// An app is being launched: not now.
+    pub fn prepare_later(&mut self, at_ns: u64) {
+        self.prepare_ns = Some(at_ns.saturating_add(ANSWER_NS));
+    }
+
     /// Whether it may be now, and none is that may still come soon.
     pub fn is_to_prepare(&mut self, at_ns: u64) -> bool {
         self.prepare_ns = None;

@@ -91,8 +91,10 @@ impl Daemon {
     /// something away.
     pub(super) fn prepare_return(&mut self) {
         let now_ns = self.moment.now.monotonic_ns;
-        let is_wanted = self.machine.returns.is_to_prepare(now_ns) && !self.machine.apps.has_launches();
-        if !is_wanted || self.scans() != Scans::AtRest {
+        if self.machine.apps.has_launches() {
+            return self.machine.returns.prepare_later(now_ns);
+        }
+        if !self.machine.returns.is_to_prepare(now_ns) || self.scans() != Scans::AtRest {
             return;
         }
         let Machine { apps, returns, .. } = &self.machine;
@@ -103,6 +105,7 @@ impl Daemon {
         let Some(group) = others.into_iter().find(is_away).cloned() else { return };
         let used = self.used(&group);
         if let Some(pages) = self.scan(&group) {
+            self.publish("event", &format!("the next return to {} will teach", group.name));
             self.machine.returns.prepare(group, pages, used, now_ns);
         }
     }

@@ -5,12 +5,15 @@ use crate::harness;
 use crate::in_daemon;
 use crate::swapped;
 
+use brisk_api::Status;
 use brisk_requires::requires;
 use harness::{Briskd, place, turn};
 use in_daemon::{AREA_MIB, SHORT, Swapped, front, pages, read_back, written_out};
 use rustix::process::Signal;
 use swapped::{Kind, PAGE, PAGES, swap_of};
 
+/// Trials decide, and the one of this engine has just begun.
+const OBSERVES: &str = "[engines]\norder = \"auto\"\n[mars]\npage_out = false\n";
 const CONFIG: &str = "[engines]\norder = [\"mars\"]\ntrial = false\n[mars]\npage_out = false\n";
 
 #[test]
@@ -78,6 +81,33 @@ fn what_returns_touch_is_learned_kept_and_read_back() {
     assert!(status.success());
     let text = std::fs::read_to_string(dir.path().join("learned/mars/learned.json")).expect("kept");
     assert!(text.contains("returner"), "the last return taught again: {text}");
+}
+
+#[test]
+fn while_an_engine_observes_a_return_teaches_by_a_scan_before_it() {
+    requires!(Groups, Mount, Loop, Swap, Nice, SwapFile, Program("mkfs.ext4"), Program("mkswap"), Program("setsid"));
+    let _turn = turn();
+    let own = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
+    let Some(_swap) = swap_of(own.path(), AREA_MIB) else { return };
+    let mut it = Swapped::start("learner", Kind::Plain, own.path());
+    let other = Swapped::start("other", Kind::Plain, own.path());
+    let daemon = Briskd::start(place(&[], OBSERVES), &[]);
+    let is_there = |status: &Status, name: &str| status.apps.iter().any(|app| app.group == name);
+    daemon.status_when(|status| is_there(status, &it.name) && is_there(status, &other.name));
+    it.swap_out();
+    front(&daemon, Some(&other.name));
+    daemon.line(&format!("the next return to {} will teach", it.name));
+    front(&daemon, Some(&it.name));
+    it.app.use_pages(100, 1100);
+    daemon.line(&format!("the return to {} ended", it.name));
+    // The engine hears of it in the next round.
+    let status = daemon.status_when(|_| pages(&daemon, &it.name).need_bytes.is_some());
+    assert_eq!(read_back(&status, &it.name), []);
+    let known = pages(&daemon, &it.name).pages.expect("scanned");
+    let bytes = 1000 * PAGE as u64;
+    assert!((bytes..bytes + bytes / 4).contains(&known.hot_bytes), "{known:?}");
+    let (status, _dir) = daemon.end(Signal::TERM);
+    assert!(status.success());
 }
 
 #[test]
