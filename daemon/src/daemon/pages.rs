@@ -101,8 +101,13 @@ impl Daemon {
         let in_front: BTreeSet<&str> = apps.front().map(|group| group.name.as_str()).gather_set();
         let names = apps.groups().map(|(_, name)| name).filter(|name| !in_front.contains(name.as_str()));
         let others = names.filter_map(|name| apps.of_name(&name).filter(|_| returns.is_to_teach(&name)));
-        let is_away = |group: &&Group| self.memory(group).swapped_bytes >= AWAY_MIN_BYTES;
-        let Some(group) = others.into_iter().find(is_away).cloned() else { return };
+        // The one that has most to wait for.
+        let away = others.map(|group| (self.memory(group).swapped_bytes, group));
+        let Some((away_bytes, group)) = away.max_by_key(|(away_bytes, _)| *away_bytes) else { return };
+        if away_bytes < AWAY_MIN_BYTES {
+            return;
+        }
+        let group = group.clone();
         let used = self.used(&group);
         if let Some(pages) = self.scan(&group) {
             self.publish("event", &format!("the next return to {} will teach", group.name));
