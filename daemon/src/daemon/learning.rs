@@ -1,5 +1,5 @@
-//! What engines learn: kept in files at most every ten minutes and at the end, forgotten on request; and what they make of
-//! apps.
+//! What engines learn: kept in files at most every ten minutes and at the end, forgotten on request; and what they
+//! make of apps.
 
 use brisk_api::dirs::JOURNAL;
 use brisk_api::resting::part;
@@ -17,8 +17,8 @@ use crate::engines::Engines;
 use crate::learned;
 use crate::returns::Returns;
 
-/// Least time between two writes. Each replaces whole files and waits for the flash, beside the apps in use; a power cut
-/// takes what was learned since.
+/// Least time between two writes. Each replaces whole files and waits for the flash, beside the apps in use; a power
+/// cut takes what was learned since.
 const SAVE_NS: u64 = 600_000_000_000;
 
 impl Daemon {

@@ -122,9 +122,9 @@ impl Episode {
         self.touched && self.used
     }
 
-    /// Whether its disks did next to nothing, in which case it tells nothing of them: an engine may request a setting for
-    /// as long as it knows no better, and a disk rests most of the time. If such a stretch took the place of a half of a
-    /// pair, hardly any pair would be completed. `false` where its disks are gone.
+    /// Whether its disks did next to nothing, in which case it tells nothing of them: an engine may request a setting
+    /// for as long as it knows no better, and a disk rests most of the time. If such a stretch took the place of a half
+    /// of a pair, hardly any pair would be completed. `false` where its disks are gone.
     pub(super) fn is_at_rest(&self, observed: &Observed<'_>) -> bool {
         matches!(self.span, Span::Load { .. })
             && self.disk(observed.now).is_some_and(|disk| disk.requests < REQUESTS_MIN)

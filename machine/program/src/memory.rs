@@ -31,8 +31,9 @@ pub fn trim() {
     let _ = unsafe { libc::malloc_trim(0) };
 }
 
-/// Lets go of the pages of files that this process has mapped and not changed, of which a start has used most. What runs
-/// next comes back, mostly from the page cache; what does not is the first that the kernel takes for something else.
+/// Lets go of the pages of files that this process has mapped and not changed, of which a start has used most. What
+/// runs next comes back, mostly from the page cache; what does not is the first that the kernel takes for something
+/// else.
 pub fn let_go_of_files() {
     let Ok(file) = File::open("/proc/self/smaps") else { return };
     for (start, end) in unchanged_files(BufReader::with_capacity(SMAPS_BYTES, file)) {

@@ -1,5 +1,5 @@
-//! The ladder of the engine's trial on the model of a phone: from the installation to acting or resting, in hours of use
-//! and half hours that count.
+//! The ladder of the engine's trial on the model of a phone: from the installation to acting or resting, in hours of
+//! use and half hours that count.
 //!
 //! What is applied follows the arms of the trial, as in the daemon: blocks of half an hour, the first five minutes of
 //! which count for nothing, and in which what reads back is not held out; and scans for what is held out are left out.
