@@ -186,11 +186,11 @@ static struct request *smartio_expired(struct smartio_data *sd, u64 now, bool *o
 /* Whether the idle class has to wait: for anything of others, but for no longer than its part. */
 static bool smartio_idle_waits(struct smartio_data *sd, u64 now)
 {
-	u64 until = sd->background.idle_ns;
+	u64 until = max(sd->reader.until_ns, sd->commit.until_ns);
 
-	if (!smartio_reads(sd, 1) && !sd->urgent_in_flight && !sd->background.in_flight &&
-	    now >= sd->reader.until_ns && now >= sd->commit.until_ns)
-		return false;
+	if (smartio_reads(sd, 1) || sd->urgent_in_flight || sd->background.in_flight)
+		until = sd->background.idle_ns;
+	until = min(until, sd->background.idle_ns);
 	if (now >= until)
 		return false;
 	smartio_arm(sd, until);

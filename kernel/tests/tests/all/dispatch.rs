@@ -389,6 +389,16 @@ fn the_idle_class_gets_an_eighth_beside_others_and_all_of_it_alone() {
 }
 
 #[test]
+fn the_idle_class_goes_on_when_the_next_step_of_a_commit_does_not_come() {
+    let device = Device { write_ns: 5 * MS, ..SERIAL };
+    let idle = Thread { priority: (Class::Idle, 0), think_ns: US, ..Thread::of(Op::Write, u32::MAX) };
+    let commit = Thread { awaited: true, think_ns: 40 * MS, ..Thread::of(Op::Write, u32::MAX) };
+    let [alone, mixed] = writes_alone_and_mixed(device, &[commit], &[idle], Tunables::default());
+    // Of 50 ms, a commit takes 5, one that is in the device before it 5, and 2 pass behind it.
+    assert!(mixed >= 0.7 * alone, "{mixed} of {alone}");
+}
+
+#[test]
 fn reads_of_the_idle_class_limit_no_writes_of_others() {
     let device = Device { units: 4, ..SERIAL };
     let idle = Thread { priority: (Class::Idle, 0), think_ns: 100 * US, ..Thread::of(Op::Read, u32::MAX) };
