@@ -41,13 +41,13 @@ static inline u64 div_u64(u64 a, u32 b)
 #define SMARTIO_COMMIT_BYTES 32768
 
 /* Without reads and commits, background writes in the device beyond this keep it no busier. */
-#define SMARTIO_ALONE_BYTES (1 << 20)
+#define SMARTIO_ALONE_BYTES 1048576
 #define SMARTIO_ALONE_WRITES 2
 
 /* Longest hold in a row. */
 #define SMARTIO_CREDIT_NS 20000000ULL
 
-/* Of what reads wait for a cache that programs writes later, so much is charged in a turn of holds. */
+/* Of what reads wait for a cache that programs later, so much is charged in a turn of holds. */
 #define SMARTIO_HIDDEN_NS 5000000
 
 /* The idle class gets this part of the time that others would. */
