@@ -21,6 +21,7 @@ pub mod init;
 mod loss;
 mod message;
 mod method;
+mod pressure;
 pub mod render;
 pub mod resting;
 mod rights;
@@ -36,6 +37,7 @@ pub use dirs::{SESSION_SOCKET, SOCKET, run_dir};
 pub use loss::{Loss, LossKind};
 pub use message::{CALL_BYTES_MAX, Call, DESCRIPTION, INTERFACE, Reply, SERVICE, SERVICE_DESCRIPTION, reply_with};
 pub use method::{Fault, Method, Target, understand};
+pub use pressure::{Pressure, PressureSpan};
 pub use resting::Resting;
 pub use rights::LackingRight;
 pub use status::{

@@ -28,6 +28,8 @@ pub enum Method {
     LaunchEnds(Target),
     /// Tells whether the user is idle.
     SetIdle(bool),
+    /// Pressure on storage and memory; with true, over the last day too.
+    GetPressure(bool),
     /// What the memory engine makes of each app.
     GetApps,
     /// Where the engine for swap sees the pages of each app; those of this one, by id or group, are scanned first.
@@ -142,6 +144,7 @@ pub fn understand(call: &Call) -> Result<Method, Reply> {
         (INTERFACE, "LaunchBegins" | "LaunchEnds") => &["id", "pid"],
         (INTERFACE, "SetIdle") => &["idle"],
         (INTERFACE, "Reload") => &["retry"],
+        (INTERFACE, "GetPressure") => &["day"],
         (INTERFACE, "SetTrial") => &["engine", "to"],
         (INTERFACE, "GetPages" | "GetLaunches" | "Forget") => &["app"],
         _ => &[],
@@ -152,6 +155,11 @@ pub fn understand(call: &Call) -> Result<Method, Reply> {
     let text = |key: &str| match given.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(of_service("InvalidParameter", "parameter", key)),
+    };
+    let flag = |key: &str| match given.get(key) {
+        None | Some(Value::Null) => Ok(false),
+        Some(Value::Bool(flag)) => Ok(*flag),
         Some(_) => Err(of_service("InvalidParameter", "parameter", key)),
     };
     let app = |name: &str, of_name: fn(String) -> Target| {
@@ -178,7 +186,7 @@ pub fn understand(call: &Call) -> Result<Method, Reply> {
         | (
             INTERFACE,
             "SetFront" | "LaunchBegins" | "LaunchEnds" | "SetIdle" | "GetLaunches" | "GetTrials" | "SetTrial"
-            | "WatchLosses",
+            | "WatchLosses" | "GetPressure",
         ) if unknown.is_some() => {
             return Err(of_service("InvalidParameter", "parameter", unknown.map_or("", String::as_str)));
         }
@@ -198,11 +206,8 @@ pub fn understand(call: &Call) -> Result<Method, Reply> {
         }
         (INTERFACE, "Monitor") => Method::Monitor,
         (INTERFACE, "WatchLosses") => Method::WatchLosses,
-        (INTERFACE, "Reload") => match given.get("retry") {
-            None | Some(Value::Null) => Method::Reload(false),
-            Some(Value::Bool(retry)) => Method::Reload(*retry),
-            Some(_) => return Err(of_service("InvalidParameter", "parameter", "retry")),
-        },
+        (INTERFACE, "Reload") => Method::Reload(flag("retry")?),
+        (INTERFACE, "GetPressure") => Method::GetPressure(flag("day")?),
         (INTERFACE, "Reset") => Method::Reset,
         (INTERFACE, "SetFront") => match (app("group", Target::Group)?, text("id")?.map(Target::Id)) {
             (Some(_), Some(_)) => return Err(of_service("InvalidParameter", "parameter", "id")),
@@ -288,6 +293,9 @@ mod tests {
         assert_eq!(auto, Method::SetTrial("mars".to_owned(), None));
         assert!(!ask("org.brisk.Daemon.GetTrials", json!({})).changes());
         assert!(!ask("org.brisk.Daemon.GetApps", json!({})).changes());
+        let pressure = ask("org.brisk.Daemon.GetPressure", json!({"day": true}));
+        assert!(pressure == Method::GetPressure(true) && !pressure.changes());
+        assert_eq!(ask("org.brisk.Daemon.GetPressure", json!({})), Method::GetPressure(false));
         let launches = ask("org.brisk.Daemon.GetLaunches", json!({"app": "mpv"}));
         assert!(launches == Method::GetLaunches(Some("mpv".to_owned())) && !launches.changes());
         let pages = ask("org.brisk.Daemon.GetPages", json!({"app": "mpv"}));
@@ -331,6 +339,7 @@ mod tests {
             ("org.brisk.Daemon.SetTrial", json!({"engine": "mars", "to": "maybe"}), "InvalidParameter"),
             ("org.brisk.Daemon.SetTrial", json!({"to": "on"}), "InvalidParameter"),
             ("org.brisk.Daemon.Reload", json!({"retry": "yes"}), "InvalidParameter"),
+            ("org.brisk.Daemon.GetPressure", json!({"day": 1}), "InvalidParameter"),
             ("org.varlink.service.GetInterfaceDescription", json!({}), "InvalidParameter"),
             ("org.varlink.service.GetInterfaceDescription", json!({"interface": "a.b"}), "InterfaceNotFound"),
         ] {

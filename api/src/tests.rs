@@ -135,7 +135,7 @@ fn the_description_names_what_is_sent() {
         lost: Some(0.5),
         frozen: false,
     };
-    let types: [(&str, BTreeSet<String>); 37] = [
+    let types: [(&str, BTreeSet<String>); 39] = [
         ("Status", keys(&Status::default())),
         // No setting is read ahead, or ended early.
         ("Setting", {
@@ -164,6 +164,8 @@ fn the_description_names_what_is_sent() {
         ("LackingRight", keys(&LackingRight::default())),
         ("Happening", keys(&Happening::default())),
         ("Loss", keys(&Loss::default())),
+        ("Pressure", keys(&Pressure::default())),
+        ("PressureSpan", keys(&PressureSpan::default())),
         ("Apps", keys(&Apps::default())),
         ("AppMemory", keys(&survey)),
         ("SwapWrites", keys(&SwapWrites::default())),
@@ -232,6 +234,7 @@ fn the_description_names_what_is_sent() {
             "LaunchBegins",
             "LaunchEnds",
             "SetIdle",
+            "GetPressure",
             "GetApps",
             "GetPages",
             "GetLaunches",

@@ -147,6 +147,7 @@ const WITHOUT_JSON: &[(&str, &str)] = if IS_LAB {
     ]
 } else {
     &[
+        ("brisk web", "shows a page; brisk status --json has its facts"),
         ("brisk top", "refreshes a screen; brisk status --json has its facts"),
         ("brisk man", "writes files"),
         ("brisk completions", "prints a script for a shell"),

@@ -35,7 +35,7 @@ use std::process::ExitCode;
 
 use brisk_command::documents::{KINDS, compare, or_handed_over, report, submit};
 use brisk_command::terminal::step;
-use brisk_command::{completion, defaults, exit_code, lab};
+use brisk_command::{completion, defaults, exit_code, lab, web};
 pub(crate) use brisk_command::{print, print_exactly};
 use clap::{CommandFactory, Parser, Subcommand};
 
@@ -83,6 +83,8 @@ enum Command {
     Trial(trial::Args),
     /// Watch the daemon on a screen that refreshes
     Top(top::Args),
+    /// Show it on a page in the browser, and switch engines there (package brisk-web)
+    Web(web::Args),
     /// Tell the daemon which app is in the foreground: for window managers and scripts
     Front(front::Args),
     /// Tell the daemon whether the user is idle: for screen savers and swayidle
@@ -154,6 +156,7 @@ fn run() -> anyhow::Result<ExitCode> {
         Command::Apps(args) => apps::run(&args),
         Command::Trial(args) => trial::run(&args),
         Command::Top(args) => top::run(&args),
+        Command::Web(args) => web::hand_over(&args),
         Command::Front(args) => front::run(&args),
         Command::Idle(args) => idle::run(&args),
         Command::Explain(args) => explain::run(&args),

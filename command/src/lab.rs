@@ -101,15 +101,20 @@ pub fn complete() {
 /// Where it is installed; `None` when it is not.
 #[must_use]
 pub fn program() -> Option<PathBuf> {
+    find(PROGRAM)
+}
+
+/// Where a program of another package is installed.
+pub(crate) fn find(program: &str) -> Option<PathBuf> {
     let own = std::env::current_exe().ok();
     let path = std::env::var_os("PATH").unwrap_or_default();
-    places(own.as_deref(), &path).find(|place| place.is_file())
+    places(program, own.as_deref(), &path).find(|place| place.is_file())
 }
 
 /// Where the program may be, the first place first: the directory of this program, then in the directories of PATH.
-fn places(own: Option<&Path>, path: &OsStr) -> impl Iterator<Item = PathBuf> {
-    let in_own_dir = own.and_then(|own| Some(own.parent()?.join(PROGRAM)));
-    let in_path: Vec<PathBuf> = std::env::split_paths(path).map(|dir| dir.join(PROGRAM)).collect();
+fn places(program: &str, own: Option<&Path>, path: &OsStr) -> impl Iterator<Item = PathBuf> {
+    let in_own_dir = own.and_then(|own| Some(own.parent()?.join(program)));
+    let in_path: Vec<PathBuf> = std::env::split_paths(path).map(|dir| dir.join(program)).collect();
     in_own_dir.into_iter().chain(in_path)
 }
 
@@ -119,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_program_in_the_same_directory_comes_before_those_in_path() {
-        let found: Vec<PathBuf> = places(Some(Path::new("/opt/brisk")), "/usr/bin:/bin".as_ref()).collect();
+        let found: Vec<PathBuf> = places(PROGRAM, Some(Path::new("/opt/brisk")), "/usr/bin:/bin".as_ref()).collect();
         let expected = ["/opt/brisk-lab", "/usr/bin/brisk-lab", "/bin/brisk-lab"].map(PathBuf::from);
         assert_eq!(found, expected);
     }

@@ -22,6 +22,7 @@ pub mod session;
 pub mod signals;
 pub mod tables;
 pub mod terminal;
+pub mod web;
 
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;

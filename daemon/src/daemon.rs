@@ -46,6 +46,7 @@ use crate::engines::Engines;
 use crate::hook::Hook;
 use crate::killers::Killers;
 use crate::places::Places;
+use crate::pressure;
 use crate::profiles;
 use crate::recorder::Recorder;
 use crate::returns::Returns;
@@ -184,6 +185,8 @@ struct State {
     notes: Vec<Note>,
     changed_externally: Vec<ChangedExternally>,
     savings: Savings,
+    /// Pressure over the last day.
+    day: pressure::Day,
     /// Engines whose settings were in force on each device since the last round; without devices that it changed.
     under: BTreeMap<String, EnginesInForce>,
     /// What the daemon lacks or could not do, a sentence each.

@@ -31,6 +31,7 @@ pub mod learned;
 #[path = "../../machine/sense/tests/all/machine_tree/mod.rs"]
 mod machine_tree;
 pub mod places;
+mod pressure;
 pub mod profiles;
 pub mod recorder;
 pub mod replay;

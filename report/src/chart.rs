@@ -339,6 +339,8 @@ pub struct Areas {
     pub levels: Levels,
     /// Further values that the ordinate has to hold.
     pub holds: Vec<f64>,
+    /// Whether no layer is named at its end: where the title of the chart names the only one.
+    pub unnamed: bool,
 }
 
 impl Areas {
@@ -370,7 +372,7 @@ impl Areas {
             });
             let words = most.map_or_else(String::new, |row| format!("{name}: at most {}", row.text(self.y)));
             let (tone, texture) = face(&name);
-            Layer { name, tone, texture, words, heights }
+            Layer { name: if self.unnamed { String::new() } else { name }, tone, texture, words, heights }
         };
         let layers: Vec<Layer> = places(rows, self.layer).into_iter().map(layer).collect();
         let description =

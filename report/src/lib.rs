@@ -104,6 +104,16 @@ pub fn html_of_state(title: &str, sections: &[declare::Section], footer: &str) -
     page::of_state(title, sections, footer)
 }
 
+/// How charts and tables look on a page that is made elsewhere, as pages of brisk do.
+pub const STYLE: &str = page::STYLE;
+
+/// A chart of such a page, for narrow and for wide screens: [`STYLE`] shows the one that there is room for. `id` is
+/// unique on the page.
+#[must_use]
+pub fn chart(chart: &declare::Chart, id: &str) -> maud::Markup {
+    page::panel(chart, id)
+}
+
 /// All values of the documents, one a line with its place, measure and unit, as CSV with a line of heads. Columns do
 /// not depend on the documents.
 #[must_use]

@@ -1,6 +1,6 @@
 //! Answers to clients of the control socket.
 
-use brisk_api::{Cost, Device, Fault, Happening, Launches, Loss, Method, Record, Reply, Status, reply_with};
+use brisk_api::{Cost, Device, Fault, Happening, Launches, Loss, Method, Pressure, Record, Reply, Status, reply_with};
 use brisk_core::action::Once;
 use brisk_core::causes::in_one_line;
 use brisk_core::decision::Note;
@@ -9,10 +9,12 @@ use brisk_core::outcome::Outcome;
 use brisk_core::survey::{Shown, Topic};
 use brisk_engine::kit::learned::is_learned;
 use brisk_record::Configuration;
+use brisk_sense::Resource;
 use rustix::event::PollFlags;
 
 use super::Daemon;
 use super::start::group_of;
+use crate::clocks::Reading;
 use crate::config::Config;
 use crate::control::ClientCall;
 use crate::devices;
@@ -71,6 +73,7 @@ impl Daemon {
             Method::LaunchBegins(target) => self.launch_begins(target, call.peer),
             Method::LaunchEnds(target) => self.launch_ends(target, call.peer),
             Method::SetIdle(idle) => self.set_idle(*idle),
+            Method::GetPressure(day) => self.pressure(*day),
             Method::GetApps => self.survey_memory(),
             Method::GetPages(app) => self.survey_pages(app.as_deref()),
             Method::GetLaunches(app) => Ok(self.launches(app.as_deref())),
@@ -230,6 +233,25 @@ impl Daemon {
         let mut apps = if let Some(Shown::Launches(apps)) = shown { apps } else { Vec::new() };
         apps.retain(|one| app.is_none_or(|id| one.id == id));
         reply_with(&[("launches", &Launches { active, apps })])
+    }
+
+    /// Pressure on storage and memory; with `day`, over the last day too.
+    fn pressure(&self, day: bool) -> Result<Reply, Fault> {
+        let sense = &self.machine.sense;
+        let memory = sense.mem_info().map_err(|error| Fault::CannotSense(in_one_line(&error)))?;
+        // A kernel without these files counts none.
+        let stalled_us = |resource| sense.pressure(resource).ok().map(|pressure| pressure.some.total_us);
+        let pressure = Pressure {
+            at_ns: Reading::now().monotonic_ns,
+            storage_us: stalled_us(Resource::Io),
+            memory_us: stalled_us(Resource::Memory),
+            total_bytes: memory.total_bytes,
+            available_bytes: memory.available_bytes,
+            swap_total_bytes: memory.swap_total_bytes,
+            swap_free_bytes: memory.swap_free_bytes,
+            day: if day { self.state.day.spans() } else { Vec::new() },
+        };
+        Ok(reply_with(&[("pressure", &pressure)]))
     }
 
     /// Writes a line to the log, and sends it to clients that monitor.

@@ -10,6 +10,7 @@ use brisk_api::Counts;
 use brisk_api::dirs::{JOURNAL, SESSION_SOCKET, SOCKET};
 use brisk_api::resting::part;
 use brisk_core::causes::in_one_line;
+use brisk_formats::group_id;
 use brisk_record::{Configuration, Session};
 use brisk_sense::{Hierarchies, LocalTime, SampleChoice, Sampler, Sense, SessionWatch};
 
@@ -26,6 +27,7 @@ use crate::hook::Hook;
 use crate::killers::Killers;
 use crate::learned;
 use crate::places::Places;
+use crate::pressure;
 use crate::profiles;
 use crate::recorder::Recorder;
 use crate::returns::Returns;
@@ -176,6 +178,7 @@ impl Daemon {
                 notes: Vec::new(),
                 changed_externally: Vec::new(),
                 savings: Savings::default(),
+                day: pressure::Day::default(),
                 under: BTreeMap::new(),
                 trouble,
                 failing: BTreeSet::new(),
@@ -234,11 +237,18 @@ pub(super) fn check_restored(paths: &Paths) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Groups of users. The C library's look-up would also ask other sources, load their libraries into this program, and
+/// fail in one that has a C library inside.
+const GROUPS: &str = "/etc/group";
+/// A longer file is none.
+const GROUPS_BYTES_MAX: u64 = 1 << 20;
+
 /// The id of the group that may use the socket.
 pub(super) fn group_of(config: &Config, trouble: &mut Vec<String>) -> Option<u32> {
     let name = &config.daemon.socket_group;
-    match nix::unistd::Group::from_name(name) {
-        Ok(Some(group)) => Some(group.gid.as_raw()),
+    let groups = brisk_program::files::read_text(GROUPS.as_ref(), GROUPS_BYTES_MAX);
+    match groups.ok().and_then(|groups| group_id(&groups, name)) {
+        Some(id) => Some(id),
         _ if name.is_empty() => None,
         _ => {
             let what = format!("there is no group '{name}', so only root may ask (groupadd --system {name})");

@@ -17,6 +17,7 @@ mod error;
 pub mod fields;
 mod file_system;
 mod fstab;
+mod group_file;
 pub mod group_name;
 mod inhibitor;
 mod kernel;
@@ -24,6 +25,7 @@ mod limits;
 mod memory;
 mod mountinfo;
 mod net_dev;
+mod net_tcp;
 mod page_map;
 mod power_rails;
 pub mod proc_connector;
@@ -51,12 +53,14 @@ pub use diskstats::{SECTOR_BYTES, parse_disk_stats, parse_stat_of, parse_writes_
 pub use error::ParseError;
 pub use file_system::is_on_block_device;
 pub use fstab::{FstabAdded, FstabSwap, add_fstab_swap, fstab_swaps, remove_fstab_swap};
+pub use group_file::group_id;
 pub use inhibitor::{Inhibitor, parse_inhibitor};
 pub use kernel::KernelVersion;
 pub use limits::{Limit, Limits, parse_limits};
 pub use memory::{GroupMemoryStat, parse_group_memory, parse_mem_info, parse_paging};
 pub use mountinfo::{Mount, parse_mounts};
 pub use net_dev::parse_net_devices;
+pub use net_tcp::parse_tcp_owner;
 pub use page_map::{
     AddressRange, PAGE_ENTRY_BYTES, PageRun, PageState, append_page_runs, parse_address_ranges, parse_page_states,
     parse_unswappable,

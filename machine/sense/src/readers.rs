@@ -1,6 +1,7 @@
 //! Sources of one file each: a path and a parser.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use brisk_core::snapshot::{CpuTotals, DiskTotals, MemoryLevels, NetTotals, PagingTotals};
@@ -10,7 +11,7 @@ use brisk_formats::{
     parse_command_line, parse_cpu_list, parse_cpu_stat, parse_disk_stats, parse_io_stat, parse_limits,
     parse_mapped_files, parse_mem_info, parse_mounts, parse_net_devices, parse_paging, parse_pressure,
     parse_process_cgroups, parse_process_io, parse_process_memory, parse_process_stat, parse_process_status,
-    parse_smaps_rollup, parse_swaps,
+    parse_smaps_rollup, parse_swaps, parse_tcp_owner,
 };
 
 use crate::error::{Absent as _, Error, Result};
@@ -57,6 +58,12 @@ readers! {
     net_devices() -> Vec<NetTotals> = parse("/proc/net/dev", parse_net_devices);
     /// The pressure on `resource` since boot, from /proc/pressure; an error where the kernel has no PSI or it is off.
     pressure(resource: Resource) -> Pressure = parse(format!("/proc/pressure/{resource}"), parse_pressure);
+    /// The user whose TCP connection goes from `local` to `remote` of this machine, from /proc/net/tcp or tcp6; `None`
+    /// when there is none.
+    tcp_owner(local: SocketAddr, remote: SocketAddr) -> Option<u32> = parse_optional_flat(
+        if local.is_ipv4() { "/proc/net/tcp" } else { "/proc/net/tcp6" },
+        |bytes| parse_tcp_owner(bytes, local, remote)
+    );
     /// The swap areas in use, from /proc/swaps; an error on a kernel without swap.
     swaps() -> Vec<Swap> = parse("/proc/swaps", parse_swaps);
     /// The mounts that this process sees, in the kernel's order, from /proc/self/mountinfo.

@@ -180,7 +180,7 @@ pub(super) fn drawings(heading: &Markup, figure: &Figure, id: &str) -> Markup {
 
 /// A chart under its heading. Without a neighbour in its row it is drawn for both widths, and the stylesheet shows one
 /// of them.
-fn panel_body(panel: &Panel, id: &str, alone: bool) -> Markup {
+pub(super) fn panel_body(panel: &Panel, id: &str, alone: bool) -> Markup {
     html! {
         div.panel.alone[alone] {
             @if !panel.title.is_empty() { h4 { (panel.title) } }

@@ -16,11 +16,11 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::facts::device_name;
 use crate::kind::together;
-use crate::section::Section;
+use crate::section::{Chart, Panel, Section};
 use crate::{Link, MARK, format};
 use article::Told;
 
-const STYLE: &str = include_str!("style.css");
+pub(crate) const STYLE: &str = include_str!("style.css");
 
 /// Void elements closed as XML wants them, which HTML allows.
 const META: &str = concat!(
@@ -118,6 +118,12 @@ fn subject(documents: &[&Document], sections: &[Section]) -> String {
     let mut names = documents.iter().zip(sections).map(|(document, section)| device_name(document.header(), section));
     let first = names.next().unwrap_or_default();
     if documents.len() > 1 && names.all(|name| name == first) { first } else { String::new() }
+}
+
+/// See [`crate::chart()`].
+pub(crate) fn panel(chart: &Chart, id: &str) -> Markup {
+    let panel = Panel { title: String::new(), chart: chart.clone() };
+    html! { div.panels { (article::panel_body(&panel, id, true)) } }
 }
 
 /// Where a reader can go: the results of this page, and other pages.
