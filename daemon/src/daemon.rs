@@ -32,7 +32,7 @@ use brisk_core::outcome::Outcome;
 use brisk_core::pages::Touched;
 use brisk_core::snapshot::Snapshot;
 use brisk_core::state::{ActionState, ChangedExternally, SettingState};
-use brisk_record::Configuration;
+use brisk_program::memory;
 use brisk_sense::{Hierarchies, LocalTime, Sampler, Sense};
 
 use crate::account::{Account, Line};
@@ -133,15 +133,15 @@ pub struct Daemon {
 
 struct Policy {
     config: Config,
-    /// The text of `config` and the measured profiles, for the record.
-    configuration: Configuration,
+    /// What was measured on devices: texts by folder and name.
+    measured: BTreeMap<String, String>,
     engines: Engines,
     /// Whether engines pay, and what of theirs is not applied meanwhile.
     trials: Trials,
     /// Release of the kernel, for the trials.
     kernel: String,
-    /// What engines have learned, as it was written last.
-    saved: BTreeMap<String, String>,
+    /// What engines have learned, as it was written last: digests by file, as the texts may be long.
+    saved: BTreeMap<String, u64>,
 }
 
 /// The machine as it is sensed.
@@ -228,6 +228,9 @@ impl Daemon {
         }
         // Not before: it takes 20 ms, and nothing but the status needs it.
         self.state.lacking_rights = crate::rights::lacking(&self.machine.sense);
+        // Of the program's files the start alone has used most.
+        memory::let_go_of_files();
+        memory::trim();
         while !self.is_finished {
             self.turn()?;
         }
@@ -359,7 +362,7 @@ impl Daemon {
                 Ok(disks) => disks,
                 Err(error) => return self.report_trouble(format!("cannot read the devices: {}", in_one_line(&error))),
             };
-        let complaints = profiles::add_speeds(&mut found, &self.policy.configuration.files);
+        let complaints = profiles::add_speeds(&mut found, &self.policy.measured);
         complaints.into_iter().for_each(|complaint| self.report_trouble(complaint));
         self.actuator.invalidate();
         self.machine.places.forget();

@@ -167,11 +167,11 @@ impl Engines {
         self.members.iter().map(|member| (member.name.clone(), member.plan)).gather_map()
     }
 
-    /// What engines have learned, by folder and name as in `files` of [`Engines::new`].
-    #[must_use]
-    pub fn learned(&mut self) -> BTreeMap<String, String> {
+    /// What engines have learned, by folder and name as in `files` of [`Engines::new`]; one after the other, as the
+    /// texts may be long.
+    pub fn learned(&mut self) -> impl Iterator<Item = (String, String)> {
         let of = |member: &mut Member| Some((file_of(&member.name), member.engine.learned()?));
-        self.members.iter_mut().filter_map(of).gather_map()
+        self.members.iter_mut().filter_map(of)
     }
 
     /// Has engines forget what they have learned of an app, or all. Says whether there was anything.

@@ -14,8 +14,9 @@
 //! Properties: `what_is_observed_changes_nothing`; `half_of_the_launches_are_held_out_and_their_waits_compared`;
 //! `an_episode_in_which_nothing_was_requested_does_not_count`; `a_suspend_voids_launches_and_no_blocks_of_time`;
 //! `a_block_in_which_nobody_used_the_device_does_not_count`; `a_block_that_the_end_of_the_daemon_cuts_short_counts`;
-//! `a_disk_is_tried_by_stretches_of_load`; `memory_is_tried_by_blocks_of_time_after_a_wash_out`;
-//! `a_forgotten_app_has_no_trial`; `another_kernel_begins_trials_anew`.
+//! `a_disk_is_tried_by_stretches_of_load`; `a_disk_that_rests_between_loads_is_tried_all_the_same`;
+//! `memory_is_tried_by_blocks_of_time_after_a_wash_out`; `a_forgotten_app_has_no_trial`;
+//! `another_kernel_begins_trials_anew`.
 
 mod episode;
 pub mod kept;
@@ -287,7 +288,8 @@ impl Trials {
             let key = (engine.to_owned(), subject.clone());
             let Some(episode) = self.open.get(&key) else { continue };
             let Some(is_whole) = episode.has_ended(observed) else { continue };
-            let Some(episode) = self.open.remove(&key).filter(Episode::counts) else { continue };
+            let tells = |episode: &Episode| episode.counts() && !episode.is_at_rest(observed);
+            let Some(episode) = self.open.remove(&key).filter(tells) else { continue };
             let is_void = round.told.contains(&(engine.to_owned(), subject.clone(), Told::Void)) || !is_whole;
             let value = if is_void { None } else { episode.outcome(plan.figure, observed) };
             let outcome = value.map_or(Ended::Void, |(value, sums)| Ended::Counts { value, sums });

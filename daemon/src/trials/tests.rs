@@ -281,6 +281,22 @@ fn a_disk_is_tried_by_stretches_of_load() {
 }
 
 #[test]
+fn a_disk_that_rests_between_loads_is_tried_all_the_same() {
+    let mut world = World::new("smartstorage", Plan { figure: Figure::BusyTime, ..LOADS });
+    let disk = Subject::Disk("KLUBG".to_owned());
+    // The engine requests a setting throughout; each load is followed by five minutes of rest.
+    for _ in 0..40 {
+        (0..2).for_each(|_| world.round(1_000, Some(&disk), None, &[]));
+        let busy_ms = if world.arm() == Arm::On { 100 } else { 200 };
+        let of_disk = &mut world.now.disks[0];
+        (of_disk.read.requests, of_disk.busy_ms) = (of_disk.read.requests + 100, of_disk.busy_ms + busy_ms);
+        (0..10).for_each(|_| world.round(31_000, Some(&disk), None, &[]));
+    }
+    let of = world.only();
+    assert_eq!((of.phase, of.why), (Phase::Acting, Why::Gains), "{of:?}");
+}
+
+#[test]
 fn waits_of_an_app_that_ends_within_an_episode_count() {
     let mut world = World::new("smartio", LOADS);
     let disk = Subject::Disk("KLUBG".to_owned());
