@@ -7,37 +7,39 @@ BRISK := $(TARGET)/release/brisk
 DIST := $(TARGET)/dist
 
 PROGRAMS ?= brisk brisk-lab brisk-session brisk-web
-# Of packages: that of this machine, or arm64, which is cross-compiled.
-ARCH ?= $(shell dpkg --print-architecture 2>/dev/null)
-ifeq ($(ARCH),arm64)
-TRIPLE := aarch64-unknown-linux-gnu
-SMALL := $(TARGET)/small-arm64
-CARGO := scripts/cargo-arm64
-SETUP := arm64
+# Of packages: that of this machine, or arm64 or armhf, which are cross-compiled.
+HOST_ARCH := $(shell dpkg --print-architecture 2>/dev/null)
+ARCH ?= $(HOST_ARCH)
+# With the C library inside, for any Linux: STATIC=1.
+STATIC ?=
+CROSS := $(filter-out $(HOST_ARCH),$(ARCH))
+TRIPLE_arm64 := aarch64-unknown-linux-gnu
+TRIPLE_armhf := armv7-unknown-linux-gnueabihf
+TRIPLE = $(if $(CROSS),$(TRIPLE_$(ARCH)),$(shell rustc -vV | sed -n 's/^host: //p'))
+SMALL := $(TARGET)/small$(CROSS:%=-%)$(if $(STATIC),-static)
+CARGO := $(if $(CROSS),scripts/cargo-cross $(ARCH),cargo)
+SETUP := $(or $(CROSS),programs)
 # Packages, pages and completions are made by the programs themselves.
-EMULATOR := $(if $(filter aarch64,$(shell uname -m)),,qemu-aarch64)
-else
-TRIPLE = $(shell rustc -vV | sed -n 's/^host: //p')
-SMALL := $(TARGET)/small
-CARGO := cargo
-SETUP := programs
-endif
+EMULATOR := $(if $(CROSS),qemu-$(if $(filter armhf,$(ARCH)),arm,aarch64))
 # Of packages: small, or release, which builds in a fraction of the time, for packages that are not distributed.
 PROFILE ?= small
 # Release binaries of this machine are those of make build.
-NAMED := $(if $(filter-out release,$(PROFILE))$(EMULATOR),--target $(TRIPLE))
+NAMED := $(if $(filter-out release,$(PROFILE))$(CROSS)$(STATIC),--target $(TRIPLE))
 BUILT := $(TARGET)/$(if $(NAMED),$(TRIPLE)/)$(PROFILE)
-# Repeated code once, no tables for unwinding, and short relocations (glibc of at least 2.36).
+# Repeated code once, no tables for unwinding (but those of a C library inside, which ends the program where it misses
+# its own), and short relocations (glibc of at least 2.36). No path of this machine: the same source gives the same
+# bytes in any folder.
 SMALL_FLAGS := -C llvm-args=-enable-machine-outliner -C force-unwind-tables=no \
-	-C link-arg=-Wl,-T,$(CURDIR)/packaging/small.ld -C link-arg=-Wl,--no-eh-frame-hdr \
-	-C link-arg=-Wl,-z,pack-relative-relocs
+	$(if $(STATIC),,-C link-arg=-Wl,-T,packaging/small.ld -C link-arg=-Wl,--no-eh-frame-hdr) \
+	-C link-arg=-Wl,-z,pack-relative-relocs \
+	--remap-path-prefix=$(CURDIR)=brisk --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src=crates
 # Functions of the same code once, where the linker can do so, as the one of rustup's Rust for x86-64 does.
 ICF_FLAG := -C link-arg=-Wl,--icf=all
 ICF = $(shell mkdir -p $(SMALL) && echo 'fn main() {}' | \
 	rustc --target $(TRIPLE) $(ICF_FLAG) -o $(SMALL)/icf - 2>/dev/null && echo '$(ICF_FLAG)')
 
 .PHONY: help setup first build small phone run check test audit bench fleet fleet-test kernel-test kernel-bench \
-	dist deb clean
+	dist deb tarball clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,10 +56,11 @@ build: setup ## build the release binaries, quickly
 	ln -sf brisk $(BRISK)d
 	@echo "built $(BRISK), which is $(BRISK)d too, $(BRISK)-lab and $(BRISK)-web"
 
-small: ## build the small binaries of packages, which takes longer (PROGRAMS=brisk, ARCH=arm64, PROFILE=release)
+small: ## build the small binaries of packages (PROGRAMS=brisk, ARCH=arm64, STATIC=1; quickly: PROFILE=release)
 	@scripts/setup $(SETUP)
 	@# A target that is named: the flags are not for what runs during the build.
-	$(if $(filter small,$(PROFILE)),RUSTFLAGS='$(SMALL_FLAGS) $(ICF)') \
+	$(if $(filter small,$(PROFILE))$(STATIC),RUSTFLAGS='$(if $(filter small,$(PROFILE)),$(SMALL_FLAGS) $(ICF)) \
+		$(STATIC:%=-C target-feature=+crt-static)') \
 		$(CARGO) build --profile $(PROFILE) $(NAMED) --locked $(PROGRAMS:%=--bin %)
 	mkdir -p $(SMALL)
 	cp $(PROGRAMS:%=$(BUILT)/%) $(SMALL)/
@@ -65,7 +68,8 @@ small: ## build the small binaries of packages, which takes longer (PROGRAMS=bri
 phone: ## what a phone in virtual time is made of: packages, built quickly, and beside them its kernel
 	@scripts/setup phone
 	@kernel/build 6.12 >/dev/null & modules=$$!; trap 'kill $$modules' INT TERM; \
-	$(MAKE) --no-print-directory deb PROFILE=release SETUP=programs; status=$$?; \
+	$(MAKE) --no-print-directory deb PROFILE=release SETUP=programs PROGRAMS='brisk brisk-lab brisk-session'; \
+	status=$$?; \
 	wait $$modules && exit $$status
 
 run: ## from nothing to a report: first this disk, then apps on phones in virtual time
@@ -108,10 +112,15 @@ dist: small ## small binaries, man pages and shell completions in target/dist (A
 		$(EMULATOR) $(DIST)/bin/brisk completions $$shell >$(DIST)/share/completions/brisk.$$shell || exit; \
 	done
 
-deb: small ## Debian packages in target/dist: command and daemon; session; page; laboratory; scheduler for DKMS (ARCH=arm64)
+deb: small ## Debian packages in target/dist: brisk, brisk-session, -web, -lab; scheduler for DKMS (ARCH=arm64)
 	@scripts/setup deb
-	DEB_HOST_ARCH=$(ARCH) DEB_QUICKLY=$(if $(filter release,$(PROFILE)),1) packaging/deb $(TARGET)
+	DEB_HOST_ARCH=$(ARCH) DEB_QUICKLY=$(if $(filter release,$(PROFILE)),1) packaging/deb $(TARGET) $(PROGRAMS)
 	packaging/dkms-deb $(TARGET)
+
+tarball: ## archive with static programs and an install script in target/dist, for any Linux (ARCH=arm64 or armhf)
+	$(MAKE) --no-print-directory small STATIC=1 PROGRAMS='brisk brisk-session'
+	@scripts/setup deb
+	DEB_HOST_ARCH=$(ARCH) packaging/tarball $(TARGET)
 
 clean: ## remove what was built
 	cargo clean

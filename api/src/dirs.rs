@@ -7,6 +7,9 @@
 //! | record, what was learned | `/var/lib/brisk` | that directory |
 //! | profiles of devices, which the daemon only reads | `/var/lib/brisk/profiles` | the same |
 //!
+//! Systems without these folders, such as Android, name others in the environment: `BRISK_CONFIG` the configuration's
+//! file, `BRISK_RUN_DIR` the run directory, `BRISK_PROFILES` that of profiles.
+//!
 //! So a second daemon, such as a dry run beside the service, writes nothing that the first one has.
 
 use std::path::{Path, PathBuf};
@@ -35,8 +38,23 @@ const RECORD: &str = "daemon.brisk";
 /// Where lock, socket and journals are: as chosen, else as the environment says (`BRISK_RUN_DIR`), else [`RUN`].
 #[must_use]
 pub fn run_dir(chosen: Option<PathBuf>) -> PathBuf {
-    let of_environment = || std::env::var_os("BRISK_RUN_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
-    chosen.or_else(of_environment).unwrap_or_else(|| RUN.into())
+    chosen.unwrap_or_else(|| of_environment("BRISK_RUN_DIR", RUN))
+}
+
+/// The configuration: as the environment says (`BRISK_CONFIG`), else [`CONFIG`].
+#[must_use]
+pub fn config() -> PathBuf {
+    of_environment("BRISK_CONFIG", CONFIG)
+}
+
+/// Profiles of devices: as the environment says (`BRISK_PROFILES`), else [`PROFILES`].
+#[must_use]
+pub fn profiles() -> PathBuf {
+    of_environment("BRISK_PROFILES", PROFILES)
+}
+
+fn of_environment(variable: &str, otherwise: &str) -> PathBuf {
+    std::env::var_os(variable).filter(|path| !path.is_empty()).map_or_else(|| otherwise.into(), PathBuf::from)
 }
 
 /// What stays after a restart of the daemon with this run directory.

@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             json.check(file.as_slice())?;
             let loaded = match file {
                 Some(file) => Loaded::read(file, false)?,
-                None => Loaded::read(dirs::CONFIG.as_ref(), true)?,
+                None => Loaded::read(&dirs::config(), true)?,
             };
             let facts = json!({ "config": loaded.config, "origins": loaded.origins() });
             json.show_exactly(&Document::new("config", facts), &loaded.to_text())?;
@@ -94,7 +94,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 fn check(named: Option<&Path>, json: &Json) -> anyhow::Result<ExitCode> {
-    let file = named.unwrap_or(Path::new(dirs::CONFIG));
+    let default = dirs::config();
+    let file = named.unwrap_or(&default);
     json.check(&[file.to_owned()])?;
     let is_missing = named.is_none() && !file.exists() && !file.is_symlink();
     let mut warnings = Vec::new();

@@ -182,7 +182,7 @@ fn text(explained: &Explained, knob: Option<&Knob>, now_unix_ms: u64) -> String 
 
 /// The daemon's record, as its configuration says.
 fn record_of_configuration(run_dir: &Path) -> anyhow::Result<PathBuf> {
-    let (config, _) = Config::load(dirs::CONFIG.as_ref(), true).context("cannot tell where the record is")?;
+    let (config, _) = Config::load(&dirs::config(), true).context("cannot tell where the record is")?;
     let record = config.daemon.record.of(run_dir, false);
     if record.max_bytes == 0 {
         bail!("the configuration says that nothing is recorded: name a record with --record");

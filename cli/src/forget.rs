@@ -85,7 +85,7 @@ fn without_daemon(args: &Args) -> anyhow::Result<bool> {
     // What can be removed is, whatever else fails.
     let learned = learned::forget(&learned_dir(args), args.app.as_deref());
     let recorded = if args.all && args.learned.is_none() {
-        let (config, _) = Config::load(dirs::CONFIG.as_ref(), true).context("cannot tell where the record is")?;
+        let (config, _) = Config::load(&dirs::config(), true).context("cannot tell where the record is")?;
         brisk_record::remove(&config.daemon.record.path)?
     } else {
         false

@@ -181,6 +181,20 @@ fn plan(facts: &Facts) -> Vec<Step> {
         }
         Swap::Not(why) => Step::fine("swap", format!("none is made: {why}")),
     };
+    let kernel = (!facts.kernel_lacks.is_empty()).then(|| {
+        let words = facts.kernel_lacks.join(" ");
+        let says = format!(
+            "the kernel does not count {}: add {words} to what it is started with, and restart",
+            facts
+                .kernel_lacks
+                .iter()
+                .map(|word| if word.starts_with("psi") { "pressure" } else { "memory by group" })
+                .collect::<Vec<_>>()
+                .join(" and ")
+        );
+        let command = facts.command_line.map_or_else(String::new, |file| format!("editor {file}"));
+        Step::yours("kernel", says, command)
+    });
     let due = facts.due.as_deref().unwrap_or_default().join("; ");
     let timer = "brisk-tune.timer";
     let tuning = match facts.is_timer_on {
@@ -225,7 +239,7 @@ fn plan(facts: &Facts) -> Vec<Step> {
             Step::yours("others", says, init.disable(name))
         }
     });
-    [service, swap, tuning, session, scheduler].into_iter().chain(others).collect()
+    [service, swap, tuning, session, scheduler].into_iter().chain(kernel).chain(others).collect()
 }
 
 fn after(due: &str) -> String {
@@ -342,6 +356,8 @@ mod tests {
             has_desktop: true,
             has_scheduler: false,
             has_emmc: true,
+            kernel_lacks: Vec::new(),
+            command_line: None,
             other_killers: vec!["systemd-oomd".to_owned(), "earlyoom".to_owned()],
         }
     }
@@ -379,6 +395,20 @@ mod tests {
         assert_eq!(states(&container)[0], ("service", State::Yours));
         let elsewhere = Facts { init: Init::OpenRc, is_enabled: None, is_timer_on: None, has_desktop: false, ..bare() };
         assert_eq!(states(&elsewhere)[2..4], [("tuning", State::Yours), ("session", State::Fine)]);
+    }
+
+    #[test]
+    fn what_the_kernel_is_started_without_is_named_with_its_file() {
+        let pi = Facts {
+            kernel_lacks: vec!["cgroup_enable=memory", "psi=1"],
+            command_line: Some("/boot/firmware/cmdline.txt"),
+            ..bare()
+        };
+        let steps = plan(&pi);
+        let kernel = steps.iter().find(|step| step.name == "kernel").expect("there is such a step");
+        assert!(kernel.says.contains("memory by group and pressure: add cgroup_enable=memory psi=1"), "{kernel:?}");
+        assert_eq!(kernel.command, "editor /boot/firmware/cmdline.txt");
+        assert!(plan(&bare()).iter().all(|step| step.name != "kernel"));
     }
 
     #[test]

@@ -93,7 +93,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Directory of the results
-    #[arg(long, value_name = "DIR", default_value = dirs::PROFILES)]
+    #[arg(long, value_name = "DIR", default_value_os_t = dirs::profiles())]
     profiles: PathBuf,
     #[command(flatten)]
     json: Json,
@@ -189,8 +189,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let sense = Sense::default();
     let Disks { managed, left_alone } = devices_of(&sense, args, || {
-        let path = args.config.as_deref().unwrap_or(Path::new(dirs::CONFIG));
-        Ok(Config::load(path, args.config.is_none())?.0.daemon.devices)
+        let path = args.config.clone().unwrap_or_else(dirs::config);
+        Ok(Config::load(&path, args.config.is_none())?.0.daemon.devices)
     })?;
     let mut all = Vec::new();
     for device in &managed {

@@ -31,7 +31,7 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR")]
     run_dir: Option<PathBuf>,
     /// Directory of the profiles of devices
-    #[arg(long, alias = "profiles-dir", value_name = "DIR", default_value = dirs::PROFILES)]
+    #[arg(long, alias = "profiles-dir", value_name = "DIR", default_value_os_t = dirs::profiles())]
     profiles: PathBuf,
     /// Control group whose memory stands for that of the machine, as that of a container: its directory
     #[arg(long, value_name = "DIR")]
@@ -72,6 +72,7 @@ pub fn main() -> ExitCode {
         }
     };
     brisk_program::log::serve();
+    brisk_program::memory::keep_little();
     let daemon = match Daemon::start(arguments.into()) {
         Ok(daemon) => daemon,
         Err(error) => {
@@ -99,7 +100,7 @@ impl From<Arguments> for Options {
         let run_dir = dirs::run_dir(arguments.run_dir);
         Self {
             or_default: arguments.config.is_none(),
-            config_path: arguments.config.unwrap_or_else(|| dirs::CONFIG.into()),
+            config_path: arguments.config.unwrap_or_else(dirs::config),
             profiles_dir: arguments.profiles,
             memory_group: arguments.memory_group,
             learned_dir: arguments.learned.unwrap_or_else(|| dirs::learned(&run_dir)),

@@ -30,7 +30,8 @@ fn compile(name: &str, object: &Path) {
     let arch = env::var("CARGO_CFG_TARGET_ARCH").expect("cargo names the processor");
     let target = match arch.as_str() {
         "x86_64" => "-D__TARGET_ARCH_x86",
-        "aarch64" => "-D__TARGET_ARCH_arm64",
+        // 32-bit programs mostly run on a 64-bit kernel; a 32-bit one refuses these programs, as one without eBPF does.
+        "aarch64" | "arm" => "-D__TARGET_ARCH_arm64",
         _ => fail(&[
             &format!("brisk-probes does not know where {arch} keeps the number of a system call"),
             "build without the eBPF programs: BRISK_NO_BPF=1, or add this processor in machine/probes/bpf",

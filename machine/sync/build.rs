@@ -17,7 +17,9 @@ fn run(command: &mut std::process::Command) {
 fn build(library: &str, arguments: &[&str], sources: &[&str]) {
     let out = std::env::var_os("OUT_DIR").expect("cargo sets it");
     let out = Path::new(&out);
-    let compiler = cc::Build::new().opt_level(2).pic(true).get_compiler();
+    // These are shared, however programs are linked.
+    #[allow(deprecated, reason = "cc links as programs are linked, and has no other way to say no")]
+    let compiler = cc::Build::new().opt_level(2).pic(true).static_flag(false).get_compiler();
     let mut link = compiler.to_command();
     for source in sources {
         let object = out.join(format!("{library}.{source}.o"));

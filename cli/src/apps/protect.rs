@@ -27,7 +27,7 @@ pub(crate) struct Args {
     #[arg(long)]
     undo: bool,
     /// The daemon's configuration, in whose folder brisk.d the list is kept
-    #[arg(long, value_name = "FILE", default_value = dirs::CONFIG)]
+    #[arg(long, value_name = "FILE", default_value_os_t = dirs::config())]
     config: PathBuf,
     #[command(flatten)]
     socket: Socket,

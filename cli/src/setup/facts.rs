@@ -8,14 +8,23 @@ use brisk_act::SwapPlaces;
 use brisk_api::init::Init;
 use brisk_api::{ClientError, Status};
 use brisk_core::units::format_bytes;
-use brisk_sense::Sense;
+use brisk_sense::{Resource, Sense};
 use serde_json::Value;
 
 use crate::status::Socket;
 
 /// Where desktops name their sessions.
 const SESSIONS: [&str; 2] = ["/usr/share/wayland-sessions", "/usr/share/xsessions"];
-const SESSION_PROGRAM: &str = "/usr/bin/brisk-session";
+/// The program of the session, in the folder of this one.
+const SESSION_PROGRAM: &str = "brisk-session";
+/// Where systems keep what the kernel is started with, those first that have no other.
+const COMMAND_LINES: [&str; 5] = [
+    "/boot/firmware/cmdline.txt",
+    "/boot/cmdline.txt",
+    "/boot/extlinux/extlinux.conf",
+    "/etc/kernel/cmdline",
+    "/etc/default/grub",
+];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Swap {
@@ -42,6 +51,10 @@ pub(super) struct Facts {
     pub(super) has_desktop: bool,
     pub(super) has_scheduler: bool,
     pub(super) has_emmc: bool,
+    /// Words that the kernel has to be started with, for what it counts only then.
+    pub(super) kernel_lacks: Vec<&'static str>,
+    /// The file that these words stand in.
+    pub(super) command_line: Option<&'static str>,
     /// Other programs that end apps.
     pub(super) other_killers: Vec<String>,
 }
@@ -58,6 +71,7 @@ impl Facts {
         let due = status.is_some().then(|| due.collect());
         let queues = sense.storage()?;
         let schedulers = queues.devices().iter().filter_map(|device| sense.block_queue(&device.name).ok());
+        let own = std::env::current_exe().context("cannot find this program")?;
         let killers = status.iter().flat_map(|status| &status.memory_programs).filter(|program| program.ends_apps);
         Ok(Self {
             init,
@@ -66,15 +80,29 @@ impl Facts {
             swap: swap()?,
             is_timer_on: (init == Init::Systemd).then(|| systemctl(&["is-enabled", "brisk-tune.timer"])),
             due,
-            has_session_program: Path::new(SESSION_PROGRAM).exists(),
+            has_session_program: own.with_file_name(SESSION_PROGRAM).exists(),
             has_desktop: SESSIONS
                 .iter()
                 .any(|dir| std::fs::read_dir(dir).is_ok_and(|mut files| files.next().is_some())),
             has_scheduler: schedulers.flat_map(|queue| queue.schedulers.available).any(|name| name == "smartio"),
             has_emmc: devices.iter().any(|device| device.kind == "emmc"),
+            kernel_lacks: kernel_lacks(&sense)?,
+            command_line: COMMAND_LINES.into_iter().find(|file| Path::new(file).exists()),
             other_killers: killers.map(|program| program.name.clone()).collect(),
         })
     }
+}
+
+/// What kernels of small boards have and leave off: Raspberry Pi OS's starts without the controller of memory, and some
+/// build pressure so that it waits for a word.
+fn kernel_lacks(sense: &Sense) -> anyhow::Result<Vec<&'static str>> {
+    let groups = sense.cgroups()?;
+    let counts_memory = groups.v2_with("memory").is_some() || groups.v1_with("memory").is_some();
+    let has_pressure = sense.pressure(Resource::Memory).is_ok();
+    Ok([("cgroup_enable=memory", counts_memory), ("psi=1", has_pressure)]
+        .into_iter()
+        .filter_map(|(word, is_there)| (!is_there).then_some(word))
+        .collect())
 }
 
 fn systemctl(words: &[&str]) -> bool {

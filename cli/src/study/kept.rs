@@ -28,7 +28,7 @@ pub(crate) struct Keep {
     #[arg(long, value_name = "NAME", requires = "save")]
     model: Option<String>,
     /// Directory of the profiles
-    #[arg(long, value_name = "DIR", default_value = dirs::PROFILES, requires = "save")]
+    #[arg(long, value_name = "DIR", default_value_os_t = dirs::profiles(), requires = "save")]
     profiles: PathBuf,
 }
 

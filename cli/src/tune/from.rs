@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use brisk_api::LeftAlone;
-use brisk_api::dirs::CONFIG;
+use brisk_api::dirs;
 use brisk_bench::Error;
 use brisk_bench::study::Common;
 use brisk_bench::study::frontier::{self, Comparison, Given, Verdict};
@@ -103,8 +103,8 @@ struct Signed {
 }
 
 pub(super) fn run(args: &Args, file: &Path) -> anyhow::Result<ExitCode> {
-    let path = args.config.as_deref().unwrap_or(Path::new(CONFIG));
-    let config = Config::load(path, args.config.is_none())?.0;
+    let path = args.config.clone().unwrap_or_else(dirs::config);
+    let config = Config::load(&path, args.config.is_none())?.0;
     let signed = read(file, args.key.as_deref(), &config.fleet.keys)?;
     let sense = Sense::default();
     let Disks { managed, left_alone } = super::devices_of(&sense, args, || Ok(config.daemon.devices.clone()))?;

@@ -10,6 +10,7 @@ use brisk_api::Counts;
 use brisk_api::dirs::{JOURNAL, SESSION_SOCKET, SOCKET};
 use brisk_api::resting::part;
 use brisk_core::causes::in_one_line;
+use brisk_formats::group_id;
 use brisk_record::{Configuration, Session};
 use brisk_sense::{Hierarchies, LocalTime, SampleChoice, Sampler, Sense, SessionWatch};
 
@@ -92,8 +93,10 @@ impl Daemon {
         if let Some(Ok(listed)) = sources.sessions.as_ref().map(SessionWatch::listed) {
             listed.into_values().for_each(|session| apps.session_was_there(session));
         }
-        let (saved, mut complaints) = learned::read(&options.learned_dir);
-        let files = profiles::read(&options.profiles_dir).into_iter().chain(saved.clone()).collect();
+        let (files, mut complaints) = learned::read(&options.learned_dir);
+        let saved = files.iter().map(|(name, text)| (name.clone(), learned::digest(text))).collect();
+        let measured = profiles::read(&options.profiles_dir);
+        let files = measured.clone().into_iter().chain(files).collect();
         let configuration = Configuration { text, files: learned::recorded(&files) };
         let (engines, unusable) = Engines::new(&config, &files);
         complaints.extend(unusable);
@@ -139,7 +142,7 @@ impl Daemon {
         let mut hook = Hook::default();
         hook.configure(&config.hook);
         let record = options.record(&config);
-        let recorder = Recorder::new(record, about(&sense), configuration.clone());
+        let recorder = Recorder::new(record, about(&sense), configuration);
         let choice = SampleChoice { memory_group: options.memory_group.clone(), ..SampleChoice::default() };
         let mut sampler = Sampler::new(sense.clone(), choice)?;
         sampler.weigh_apps(uses.activities);
@@ -156,13 +159,14 @@ impl Daemon {
                 sources,
                 apps,
                 returns: Returns::default(),
+                pages_scanned_ns: None,
                 opens: super::pages::Opens::default(),
                 places: Places::default(),
                 devices: Vec::new(),
                 left_alone: Vec::new(),
                 scanned_ns: None,
             },
-            policy: Policy { config, configuration, engines, trials, kernel, saved },
+            policy: Policy { config, measured, engines, trials, kernel, saved },
             moment: Moment {
                 now,
                 previous: None,
@@ -170,6 +174,7 @@ impl Daemon {
                 events_due_ns: None,
                 last_round_ns: None,
                 wanted_ns: None,
+                answered_ns: None,
             },
             state: State {
                 settings: Settings::default(),
@@ -236,11 +241,18 @@ pub(super) fn check_restored(paths: &Paths) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Groups of users. The C library's look-up would also ask other sources, load their libraries into this program, and
+/// fail in one that has a C library inside.
+const GROUPS: &str = "/etc/group";
+/// A longer file is none.
+const GROUPS_BYTES_MAX: u64 = 1 << 20;
+
 /// The id of the group that may use the socket.
 pub(super) fn group_of(config: &Config, trouble: &mut Vec<String>) -> Option<u32> {
     let name = &config.daemon.socket_group;
-    match nix::unistd::Group::from_name(name) {
-        Ok(Some(group)) => Some(group.gid.as_raw()),
+    let groups = brisk_program::files::read_text(GROUPS.as_ref(), GROUPS_BYTES_MAX);
+    match groups.ok().and_then(|groups| group_id(&groups, name)) {
+        Some(id) => Some(id),
         _ if name.is_empty() => None,
         _ => {
             let what = format!("there is no group '{name}', so only root may ask (groupadd --system {name})");

@@ -17,6 +17,7 @@ mod error;
 pub mod fields;
 mod file_system;
 mod fstab;
+mod group_file;
 pub mod group_name;
 mod inhibitor;
 mod kernel;
@@ -52,6 +53,7 @@ pub use diskstats::{SECTOR_BYTES, parse_disk_stats, parse_stat_of, parse_writes_
 pub use error::ParseError;
 pub use file_system::is_on_block_device;
 pub use fstab::{FstabAdded, FstabSwap, add_fstab_swap, fstab_swaps, remove_fstab_swap};
+pub use group_file::group_id;
 pub use inhibitor::{Inhibitor, parse_inhibitor};
 pub use kernel::KernelVersion;
 pub use limits::{Limit, Limits, parse_limits};

@@ -44,7 +44,8 @@ fn as_listed(address: SocketAddr) -> String {
 mod tests {
     use super::*;
 
-    const HEAD: &str = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode";
+    const HEAD: &str =
+        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode";
 
     #[test]
     #[cfg(target_endian = "little")]

@@ -80,8 +80,14 @@ static int real_fdatasync(int fd)
 
 static int real_sync_file_range(int fd, off64_t offset, off64_t length, unsigned int flags)
 {
-	return next_sync_file_range ? next_sync_file_range(fd, offset, length, flags) :
-				      (int)syscall(SYS_sync_file_range, fd, offset, length, flags);
+	if (next_sync_file_range)
+		return next_sync_file_range(fd, offset, length, flags);
+#ifdef SYS_sync_file_range
+	return (int)syscall(SYS_sync_file_range, fd, offset, length, flags);
+#else
+	/* 32-bit ARM orders the arguments in another way; this does more. */
+	return (int)syscall(SYS_fdatasync, fd);
+#endif
 }
 
 static int real_msync(void *address, size_t length, int flags)
@@ -91,8 +97,14 @@ static int real_msync(void *address, size_t length, int flags)
 
 static void *real_mmap(void *address, size_t length, int protection, int flags, int fd, off64_t offset)
 {
-	return next_mmap ? next_mmap(address, length, protection, flags, fd, offset) :
-			   (void *)syscall(SYS_mmap, address, length, protection, flags, fd, offset);
+	if (next_mmap)
+		return next_mmap(address, length, protection, flags, fd, offset);
+#ifdef SYS_mmap2
+	/* In units of 4 KiB, whatever a page is. */
+	return (void *)syscall(SYS_mmap2, address, length, protection, flags, fd, (long)(offset >> 12));
+#else
+	return (void *)syscall(SYS_mmap, address, length, protection, flags, fd, offset);
+#endif
 }
 
 static int real_openat(int dir, const char *path, int flags, mode_t mode)

@@ -43,6 +43,7 @@ pub(super) fn over_time(report: &DayReport) -> Figure {
             layer: LAYER.into(),
             levels: level(limit_mib, format!("limit {}", format_bytes(report.memory.limit_bytes))),
             holds: vec![highest],
+            unnamed: false,
         };
         let axes =
             [Axis::new("time of the run, s", Law::Linear, unit::S.tick), Axis::new("MiB", Law::Linear, format::tick)];
