@@ -91,6 +91,10 @@ pub(crate) struct Feed {
 struct Kept {
     daemon: Result<Arc<Machine>, Unreachable>,
     asked: Option<Instant>,
+    /// When the daemon had answered, or had not in time: those who waited for that take its answer.
+    tried: Option<Instant>,
+    /// Something happened since the last view of all.
+    is_old: bool,
     pressure: Pressure,
     pressure_asked: Option<Instant>,
     day: Arc<Vec<PressureSpan>>,
@@ -115,6 +119,8 @@ impl Feed {
         let kept = Kept {
             daemon: Err(Unreachable::Other(String::new())),
             asked: None,
+            tried: None,
+            is_old: false,
             pressure: Pressure::default(),
             pressure_asked: None,
             day: Arc::default(),
@@ -148,7 +154,11 @@ impl Feed {
         };
         let kept = {
             let mut kept = lock(&self.kept);
-            kept.refresh(self, is_news);
+            kept.is_old |= is_news;
+            if kept.tried.is_none_or(|tried| tried.elapsed() >= SHOWN_EACH / 2) {
+                kept.refresh(self);
+                kept.tried = Some(Instant::now());
+            }
             kept.clone()
         };
         let Kept { daemon, pressure, day, minutes, own_bytes, .. } = kept;
@@ -221,11 +231,11 @@ impl Feed {
 }
 
 impl Kept {
-    fn refresh(&mut self, feed: &Feed, is_news: bool) {
+    fn refresh(&mut self, feed: &Feed) {
         let is_due = |asked: Option<Instant>, each: Duration| asked.is_none_or(|asked| asked.elapsed() >= each);
         // A little early, so that who waits for that long finds a new view.
         let early = |each: Duration| each - Duration::from_millis(200);
-        let all = is_news || is_due(self.asked, early(ALL_EACH)) || self.daemon.is_err();
+        let all = self.is_old || is_due(self.asked, early(ALL_EACH)) || self.daemon.is_err();
         if !all && !is_due(self.pressure_asked, early(PRESSURE_EACH)) {
             return;
         }
@@ -268,7 +278,7 @@ impl Kept {
         }
         (self.pressure, self.pressure_asked) = (pressure, Some(asked));
         if let Some(machine) = machine {
-            (self.daemon, self.asked) = (Ok(Arc::new(machine)), Some(asked));
+            (self.daemon, self.asked, self.is_old) = (Ok(Arc::new(machine)), Some(asked), false);
             let own = Sense::default().process_stat(std::process::id()).ok().flatten();
             self.own_bytes = own.map_or(0, |own| own.resident_pages * rustix::param::page_size() as u64);
         }
