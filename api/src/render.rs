@@ -85,7 +85,7 @@ pub fn rule(rule: Rule) -> &'static str {
         Rule::HeldOut => "held out, to compare with the times when the engine acts ('brisk trial')",
         Rule::Observing => "the engine only observes so far, and changes nothing ('brisk trial')",
         Rule::Resting => "the engine rests, since it did not pay here ('brisk trial')",
-        Rule::SwitchedOff => "the engine is switched off ('brisk trial engine NAME auto' lets evidence decide)",
+        Rule::SwitchedOff => "the engine is switched off ('brisk trial NAME auto' lets evidence decide)",
         Rule::Unknown => "decided by a rule of another version of brisk",
     }
 }

@@ -22,9 +22,9 @@ use finding::{Part, State};
 /// Arguments of `brisk doctor`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Check these parts only; they alone decide the exit code
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
-    part: Vec<Part>,
+    /// The parts that are checked, which alone decide the exit code [default: all]
+    #[arg(value_name = "PART")]
+    parts: Vec<Part>,
     #[command(flatten)]
     json: Json,
 }
@@ -32,10 +32,10 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let facts = Facts::gather(&Sense::default());
     let mut findings = judge::judge(&facts);
-    if !args.part.is_empty() {
-        findings.retain(|finding| args.part.contains(&finding.part));
+    if !args.parts.is_empty() {
+        findings.retain(|finding| args.parts.contains(&finding.part));
     }
-    let state = if args.part.is_empty() { judge::overall(&findings) } else { finding::worst(&findings) };
+    let state = if args.parts.is_empty() { judge::overall(&findings) } else { finding::worst(&findings) };
     let width = terminal_width().map(usize::from);
     args.json.show(&view::document(&facts, &findings, state), || view::terminal(&facts, &findings, state, width))?;
     Ok(ExitCode::from(match state {

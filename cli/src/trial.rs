@@ -10,7 +10,6 @@ use brisk_api::{ClientError, Trials};
 use brisk_command::json::{Document, Json};
 use brisk_command::output::{check, is_standard, only_one_prints, replace};
 use brisk_command::print_exactly;
-use clap::Subcommand;
 use jiff::Timestamp;
 
 use crate::status::Socket;
@@ -28,21 +27,22 @@ Examples:
   brisk trial mars                 # one of them
   brisk trial --json
   brisk trial --html trial.html    # one page with pictures: each pair, and what apps waited for
-  brisk trial engine mars off      # not here, whatever it gains; kept over restarts
-  brisk trial engine mars on       # here, whatever it gains; one of ten episodes is held out all the same
-  brisk trial engine mars auto     # evidence decides
+  brisk trial mars off             # not here, whatever it gains; kept over restarts
+  brisk trial mars on              # here, whatever it gains; one of ten episodes is held out all the same
+  brisk trial mars auto            # evidence decides
 
 Switching takes root. Exit codes: 0 shown or switched, 1 an engine makes things worse and acts, 2 not possible.";
 
 /// Arguments of `brisk trial`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER_HELP, args_conflicts_with_subcommands = true)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    #[command(subcommand)]
-    what: Option<What>,
-    /// Show this engine alone [default: all]
+    /// The engine that is shown, or switched [default: all are shown]
     #[arg(value_name = "ENGINE", value_parser = clap::builder::PossibleValuesParser::new(brisk_daemon::engines::NAMES))]
-    only: Option<String>,
+    engine: Option<String>,
+    /// Switches the engine
+    #[arg(value_name = "HOW", value_enum, conflicts_with = "html")]
+    to: Option<To>,
     #[command(flatten)]
     socket: Socket,
     #[command(flatten)]
@@ -50,26 +50,6 @@ pub(crate) struct Args {
     /// Write one page with charts that needs no network; - writes it to standard output
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-}
-
-#[derive(Debug, Subcommand)]
-enum What {
-    /// Switch an engine on or off, or have its evidence decide
-    Engine(EngineArgs),
-}
-
-#[derive(Debug, clap::Args)]
-struct EngineArgs {
-    /// Name of the engine
-    #[arg(value_parser = clap::builder::PossibleValuesParser::new(brisk_daemon::engines::NAMES))]
-    name: String,
-    /// Whether it acts
-    #[arg(value_enum)]
-    to: To,
-    #[command(flatten)]
-    socket: Socket,
-    #[command(flatten)]
-    json: Json,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -93,12 +73,12 @@ impl To {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    if let Some(What::Engine(engine)) = &args.what {
-        let to = [("engine", engine.name.as_str().into()), ("to", engine.to.name().into())];
-        let trials: Trials = engine.socket.connect()?.call("SetTrial", &to, "trials")?;
-        return show(&of(trials, Some(&engine.name)), &engine.json);
+    let only = args.engine.as_ref();
+    if let Some((engine, to)) = only.zip(args.to) {
+        let to = [("engine", engine.as_str().into()), ("to", to.name().into())];
+        let trials: Trials = args.socket.connect()?.call("SetTrial", &to, "trials")?;
+        return show(&of(trials, only), &args.json);
     }
-    let only = args.only.as_ref();
     let Some(file) = &args.html else { return show(&of(trials(&args.socket)?, only), &args.json) };
     let printing = [(is_standard(file), "--html -"), (args.json.is_printed(), "--json")];
     only_one_prints(printing.into_iter().filter_map(|(is_printed, option)| is_printed.then_some(option)))?;

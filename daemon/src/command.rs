@@ -72,6 +72,7 @@ pub fn main() -> ExitCode {
         }
     };
     brisk_program::log::serve();
+    brisk_program::memory::keep_little();
     let daemon = match Daemon::start(arguments.into()) {
         Ok(daemon) => daemon,
         Err(error) => {

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -84,6 +85,14 @@ pub fn recorded(files: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let mut recorded = files.clone();
     recorded.retain(|name, text| !is_learned(name) || text.len() <= RECORDED_BYTES_MAX);
     recorded
+}
+
+/// By which two texts are told apart within one run of the daemon.
+#[must_use]
+pub fn digest(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Writes one of them.

@@ -31,7 +31,7 @@ impl Change {
     /// The command that does the same.
     fn command(&self) -> String {
         match self {
-            Self::Engine { engine, to } => format!("brisk trial engine {engine} {to}"),
+            Self::Engine { engine, to } => format!("brisk trial {engine} {to}"),
             Self::Reset => "brisk reset".to_owned(),
             Self::Reload => "brisk config reload".to_owned(),
         }
@@ -89,7 +89,7 @@ mod tests {
     fn a_form_is_one_of_the_changes_or_none() {
         let of = |form: &str| Change::of(&http::form(form.as_bytes()));
         let engine = Change::Engine { engine: "mars".to_owned(), to: "off".to_owned() };
-        assert_eq!(engine.command(), "brisk trial engine mars off");
+        assert_eq!(engine.command(), "brisk trial mars off");
         assert_eq!(of("do=engine&engine=mars&to=off"), Some(engine));
         assert_eq!((of("do=reset"), of("do=reload&x=1")), (Some(Change::Reset), Some(Change::Reload)));
         for form in ["", "do=", "do=engine&engine=mars", "do=Forget", "engine=mars&to=off"] {

@@ -41,7 +41,7 @@ impl Part {
         Self::Energy,
     ];
 
-    /// Its name, as in `--part`, and what it does.
+    /// Its name, as in arguments, and what it does.
     pub(crate) fn title(self) -> (&'static str, &'static str) {
         match self {
             Self::Bench => ("bench", "measures the storage under a path"),

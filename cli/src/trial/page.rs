@@ -132,7 +132,7 @@ fn sentences(trials: &Trials) -> Vec<String> {
     for of in trials.engines.iter().filter(|of| is_worse(of)) {
         let Some((effect, figure)) = with_effect(of) else { continue };
         said.push(format!(
-            "Worse: {} acts although it makes things worse here: {}. 'brisk trial engine {} auto' has its evidence \
+            "Worse: {} acts although it makes things worse here: {}. 'brisk trial {} auto' has its evidence \
              decide.",
             of.engine,
             compared(figure, &effect),

@@ -26,7 +26,7 @@ pub(crate) fn engine_lines(trials: &Trials, now_unix_ms: u64) -> Vec<String> {
 /// State, since when, why, and what it gains.
 pub(super) fn engine(of: &EngineTrial, is_on: bool, now_unix_ms: u64) -> String {
     if of.ladder == Ladder::Off {
-        return caution("off: switched off ('brisk trial engine NAME auto' has its evidence decide)");
+        return caution("off: switched off ('brisk trial NAME auto' has its evidence decide)");
     }
     if !is_on {
         return "acting; not tried, so that its gain is unknown ([engines] trial = false)".to_owned();
@@ -84,7 +84,7 @@ pub(super) fn text(trials: &Trials, now_unix_ms: u64) -> String {
         if of.subjects.is_empty() {
             continue;
         }
-        let columns = ["SUBJECT", "PHASE", "SINCE", "WHY", "PAIRS", "TIMES AS LONG", "ACTING", "HELD OUT"];
+        let columns = ["SUBJECT", "PHASE", "SINCE", "PAIRS", "TIMES AS LONG", "ACTING", "HELD OUT", "WHY"];
         let _ = writeln!(text, "  {}", heading(&row(&columns.map(str::to_owned))));
         for subject in &of.subjects {
             let _ = writeln!(text, "  {}", row(&cells(of.figure, subject, now_unix_ms)));
@@ -99,8 +99,8 @@ pub(super) fn text(trials: &Trials, now_unix_ms: u64) -> String {
 }
 
 fn row(cells: &[String; 8]) -> String {
-    let [subject, phase, since, why, pairs, ratio, acted, held_out] = cells;
-    format!("{subject:<34} {phase:<10} {since:<11} {why:<30} {pairs:>5}  {ratio:<27} {acted:<13} {held_out}")
+    let [subject, phase, since, pairs, ratio, acted, held_out, why] = cells;
+    format!("{subject:<34} {phase:<10} {since:<11} {pairs:>5}  {ratio:<27} {acted:<13} {held_out:<13} {why}")
         .trim_end()
         .to_owned()
 }
@@ -128,11 +128,11 @@ fn cells(figure: Option<Figure>, of: &SubjectTrial, now_unix_ms: u64) -> [String
         of.subject.clone(),
         of.phase.words().to_owned(),
         since(of.since_unix_ms, now_unix_ms),
-        of.why.words().to_owned(),
         of.effect.map_or(of.pairs, |effect| of.pairs.max(u64::from(effect.pairs))).to_string(),
         ratio,
         arm(&of.acted),
         arm(&of.held_out),
+        of.why.words().to_owned(),
     ]
 }
 
@@ -270,9 +270,9 @@ mod tests {
         let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
         let rows: Vec<String> = text.lines().map(words).collect();
         let day = since(NOW_MS - 40 * DAY_MS, NOW_MS);
-        assert_eq!(rows[1], "SUBJECT PHASE SINCE WHY PAIRS TIMES AS LONG ACTING HELD OUT");
+        assert_eq!(rows[1], "SUBJECT PHASE SINCE PAIRS TIMES AS LONG ACTING HELD OUT WHY");
         let expected =
-            format!("app org.gnome.Evince acting {day} it gains 34 0.62 (0.55 to 0.70) 60, 0.50 s 34, 0.80 s");
+            format!("app org.gnome.Evince acting {day} 34 0.62 (0.55 to 0.70) 60, 0.50 s 34, 0.80 s it gains");
         assert_eq!(rows[2], expected);
         assert!(super::text(&Trials::default(), NOW_MS).starts_with("no engine runs"));
     }

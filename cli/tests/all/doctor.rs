@@ -48,18 +48,18 @@ fn all_parts_are_judged_and_explained() {
 
 #[test]
 fn one_part_is_judged_by_itself() {
-    let (document, code) = json(&["--part", "energy"]);
+    let (document, code) = json(&["energy"]);
     let parts = document["parts"].as_array().expect("a list");
     assert_eq!(parts.len(), 1);
     assert_eq!(parts[0]["state"], document["state"]);
     assert!(code.is_some_and(|code| (0..=2).contains(&code)));
-    let (two, _) = json(&["--part", "lab,mars"]);
+    let (two, _) = json(&["lab", "mars"]);
     assert_eq!(two["parts"].as_array().expect("a list").len(), 2);
 }
 
 #[test]
 fn an_unknown_part_is_refused_with_the_names() {
-    let output = doctor().args(["--part", "sound"]).output().expect("brisk runs");
+    let output = doctor().arg("sound").output().expect("brisk runs");
     assert_eq!(output.status.code(), Some(2));
     let message = String::from_utf8_lossy(&output.stderr);
     for name in ["sound", "bench", "lab", "smartstorage", "smartio", "prefetch", "iram", "mars", "launch", "energy"] {

@@ -27,7 +27,7 @@ fn colour_is_where_it_is_wanted() {
         (&[], &[("CLICOLOR_FORCE", "1")], true),
         (&[], &[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")], false),
     ] {
-        let arguments = [&["doctor", "--part", "bench"], options].concat();
+        let arguments = [&["doctor", "bench"], options].concat();
         let output = brisk(&arguments).envs(variables.iter().copied()).output().expect("brisk runs");
         assert_eq!(has_colour(&output), expected, "{options:?} {variables:?}: {output:?}");
     }
@@ -67,7 +67,7 @@ fn a_locale_without_utf8_gets_ascii() {
 fn quiet_prints_results_alone_and_excludes_verbose() {
     let output = brisk(&["--quiet", "doctor", "--verbose"]).output().expect("brisk runs");
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    let before = brisk(&["-q", "doctor", "--part", "bench"]).output().expect("brisk runs");
-    let after = brisk(&["doctor", "--part", "bench", "-q"]).output().expect("brisk runs");
+    let before = brisk(&["-q", "doctor", "bench"]).output().expect("brisk runs");
+    let after = brisk(&["doctor", "bench", "-q"]).output().expect("brisk runs");
     assert!(!before.stdout.is_empty() && before.stdout == after.stdout && before.stderr.is_empty(), "{before:?}");
 }

@@ -7,7 +7,6 @@ use brisk_core::decision::Note;
 use brisk_core::event::EventKind;
 use brisk_core::outcome::Outcome;
 use brisk_core::survey::{Shown, Topic};
-use brisk_engine::kit::learned::is_learned;
 use brisk_record::Configuration;
 use brisk_sense::Resource;
 use rustix::event::PollFlags;
@@ -117,20 +116,20 @@ impl Daemon {
             .iter()
             .for_each(|absent| brisk_program::warn!("briskd: warning: {absent}"));
         let measured = profiles::read(&self.options.profiles_dir);
-        let is_measured = |(name, _): &(&String, &String)| !is_learned(name) && !profiles::is_of_tries(name);
+        let is_measured = |(name, _): &(&String, &String)| !profiles::is_of_tries(name);
         // The state of engines stays as long as nothing that concerns them changes; what they have learned stays
         // anyway.
         let differs = anew
             || config != self.policy.config
-            || !measured.iter().filter(is_measured).eq(self.policy.configuration.files.iter().filter(is_measured));
+            || !measured.iter().filter(is_measured).eq(self.policy.measured.iter().filter(is_measured));
         // An engine that ends now is to know this again, and one that begins knows what it had learned when it ran
         // last.
         self.save_learned();
         let (kept, complaints) = learned::read(&self.options.learned_dir);
         complaints.into_iter().for_each(|complaint| self.report_trouble(complaint));
-        let files = measured.into_iter().chain(kept).chain(self.policy.engines.learned()).collect();
+        let files = measured.clone().into_iter().chain(kept).chain(self.policy.engines.learned()).collect();
         let configuration = Configuration { text, files: learned::recorded(&files) };
-        self.recorder.configure(self.options.record(&config), configuration.clone(), self.moment.now);
+        self.recorder.configure(self.options.record(&config), configuration, self.moment.now);
         if differs {
             let (engines, complaints) = Engines::new(&config, &files);
             let now_unix_ms = self.moment.now.wall_unix_ms();
@@ -138,7 +137,7 @@ impl Daemon {
             self.replace_engines(engines);
             complaints.into_iter().for_each(|complaint| self.report_trouble(complaint));
         }
-        (self.policy.config, self.policy.configuration) = (config, configuration);
+        (self.policy.config, self.policy.measured) = (config, measured);
         let group = group_of(&self.policy.config, &mut self.state.trouble);
         if let Some(Err(error)) = self.server.as_ref().map(|server| server.let_in(group)) {
             self.report_trouble(format!("the control socket's group cannot be changed: {error}"));
@@ -202,7 +201,7 @@ impl Daemon {
                 .devices
                 .iter()
                 .map(|device| {
-                    let files = &self.policy.configuration.files;
+                    let files = &self.policy.measured;
                     Device::new(device, profiles::measured(device, files), profiles::tried(device, files))
                 })
                 .collect(),

@@ -1,5 +1,5 @@
-//! What engines learn: kept in files at most once a minute and at the end, forgotten on request; and what they make of
-//! apps.
+//! What engines learn: kept in files at most every ten minutes and at the end, forgotten on request; and what they
+//! make of apps.
 
 use brisk_api::dirs::JOURNAL;
 use brisk_api::resting::part;
@@ -10,17 +10,19 @@ use brisk_core::decision::Observed;
 use brisk_core::event::EventKind;
 use brisk_core::reason::Reason;
 use brisk_core::survey::{MemorySurvey, Shown, Topic};
+use brisk_program::memory;
 
 use super::{Daemon, timer};
 use crate::engines::Engines;
 use crate::learned;
 use crate::returns::Returns;
 
-/// Least time between two writes.
-const SAVE_NS: u64 = 60_000_000_000;
+/// Least time between two writes. Each replaces whole files and waits for the flash, beside the apps in use; a power
+/// cut takes what was learned since.
+const SAVE_NS: u64 = 600_000_000_000;
 
 impl Daemon {
-    /// Has what engines learned from `kind` written within a minute. Rounds without such events wake nothing.
+    /// Has what engines learned from `kind` written within ten minutes. Rounds without such events wake nothing.
     pub(super) fn note_learning(&mut self, kind: &EventKind) {
         let is_learned_from = matches!(
             kind,
@@ -42,15 +44,19 @@ impl Daemon {
             return;
         }
         let trials = self.policy.trials.text().map(|text| (learned::TRIALS.to_owned(), text));
-        for (name, text) in self.policy.engines.learned().into_iter().chain(trials) {
-            if self.policy.saved.get(&name) == Some(&text) {
+        let mut failed = Vec::new();
+        for (name, text) in self.policy.engines.learned().chain(trials) {
+            let digest = learned::digest(&text);
+            if self.policy.saved.get(&name) == Some(&digest) {
                 continue;
             }
             match learned::write(&self.options.learned_dir, &name, &text) {
-                Ok(()) => drop(self.policy.saved.insert(name, text)),
-                Err(error) => self.report_trouble(format!("what was learned is not kept: {}", in_one_line(&error))),
+                Ok(()) => drop(self.policy.saved.insert(name, digest)),
+                Err(error) => failed.push(format!("what was learned is not kept: {}", in_one_line(&error))),
             }
         }
+        failed.into_iter().for_each(|failed| self.report_trouble(failed));
+        memory::trim();
     }
 
     /// Forgets an app, or all, in engines and files; with all, the record too, which has the launches of all.

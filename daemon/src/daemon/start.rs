@@ -93,8 +93,10 @@ impl Daemon {
         if let Some(Ok(listed)) = sources.sessions.as_ref().map(SessionWatch::listed) {
             listed.into_values().for_each(|session| apps.session_was_there(session));
         }
-        let (saved, mut complaints) = learned::read(&options.learned_dir);
-        let files = profiles::read(&options.profiles_dir).into_iter().chain(saved.clone()).collect();
+        let (files, mut complaints) = learned::read(&options.learned_dir);
+        let saved = files.iter().map(|(name, text)| (name.clone(), learned::digest(text))).collect();
+        let measured = profiles::read(&options.profiles_dir);
+        let files = measured.clone().into_iter().chain(files).collect();
         let configuration = Configuration { text, files: learned::recorded(&files) };
         let (engines, unusable) = Engines::new(&config, &files);
         complaints.extend(unusable);
@@ -140,7 +142,7 @@ impl Daemon {
         let mut hook = Hook::default();
         hook.configure(&config.hook);
         let record = options.record(&config);
-        let recorder = Recorder::new(record, about(&sense), configuration.clone());
+        let recorder = Recorder::new(record, about(&sense), configuration);
         let choice = SampleChoice { memory_group: options.memory_group.clone(), ..SampleChoice::default() };
         let mut sampler = Sampler::new(sense.clone(), choice)?;
         sampler.weigh_apps(uses.activities);
@@ -157,13 +159,14 @@ impl Daemon {
                 sources,
                 apps,
                 returns: Returns::default(),
+                pages_scanned_ns: None,
                 opens: super::pages::Opens::default(),
                 places: Places::default(),
                 devices: Vec::new(),
                 left_alone: Vec::new(),
                 scanned_ns: None,
             },
-            policy: Policy { config, configuration, engines, trials, kernel, saved },
+            policy: Policy { config, measured, engines, trials, kernel, saved },
             moment: Moment {
                 now,
                 previous: None,
@@ -171,6 +174,7 @@ impl Daemon {
                 events_due_ns: None,
                 last_round_ns: None,
                 wanted_ns: None,
+                answered_ns: None,
             },
             state: State {
                 settings: Settings::default(),

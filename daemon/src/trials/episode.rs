@@ -11,7 +11,7 @@ use brisk_core::outcome::Outcome;
 use brisk_core::snapshot::{AppTotals, DiskTotals, Snapshot};
 use brisk_core::trial::{Ended, Figure, Span, Subject, Sums};
 
-/// A stretch of load with fewer requests of the disk tells nothing of it.
+/// A stretch with fewer requests of the disk is none of load.
 const REQUESTS_MIN: u64 = 16;
 /// What counts of a block of time that the end of the daemon cuts short.
 const CUT_SHORT_MIN_S: u64 = 600;
@@ -122,6 +122,14 @@ impl Episode {
         self.touched && self.used
     }
 
+    /// Whether its disks did next to nothing, in which case it tells nothing of them: an engine may request a setting
+    /// for as long as it knows no better, and a disk rests most of the time. If such a stretch took the place of a half
+    /// of a pair, hardly any pair would be completed. `false` where its disks are gone.
+    pub(super) fn is_at_rest(&self, observed: &Observed<'_>) -> bool {
+        matches!(self.span, Span::Load { .. })
+            && self.disk(observed.now).is_some_and(|disk| disk.requests < REQUESTS_MIN)
+    }
+
     /// When it ends by time, or its first part does.
     pub(super) fn next_ns(&self) -> Option<u64> {
         let after_s = match self.span {
@@ -187,13 +195,13 @@ impl Episode {
             Figure::StorageWait if !waits_known => length_us,
             Figure::StorageWait => sums.storage_s * 1e6,
             Figure::StorageShare => {
-                disk.filter(|disk| disk.requests >= REQUESTS_MIN)?;
+                disk?;
                 sums.storage_s / sums.length_s
             }
             Figure::StallShare => (sums.storage_s + sums.memory_s) / sums.length_s,
             Figure::BusyTime => {
-                let disk = disk.filter(|disk| disk.requests >= REQUESTS_MIN)?;
-                disk.busy_ms as f64 / disk.requests as f64
+                let disk = disk?;
+                disk.busy_ms as f64 / disk.requests.max(1) as f64
             }
         };
         Some((value, sums))

@@ -11,6 +11,7 @@ use brisk_core::pages::{
 
 use super::*;
 
+mod ladder;
 mod phone;
 mod properties;
 mod rules;

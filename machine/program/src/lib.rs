@@ -4,3 +4,4 @@
 pub mod child;
 pub mod files;
 pub mod log;
+pub mod memory;

@@ -1,4 +1,11 @@
-//! Frames: where one ends, and whether it is whole.
+//! Frames: where one ends, and whether it is whole. What is long is compressed: lists of apps and of files, which are
+//! most of a record and which its flash would wear by, become a fifth.
+
+use std::io::{Read as _, Write as _};
+
+use flate2::Compression;
+use flate2::read::DeflateDecoder;
+use flate2::write::DeflateEncoder;
 
 use crate::error::{Error, Result};
 use crate::format::{FORMAT, MAGIC};
@@ -7,6 +14,11 @@ use crate::format::{FORMAT, MAGIC};
 pub(crate) const FRAME_BYTES_MAX: usize = 1 << 20;
 
 const CRC_BYTES: usize = 4;
+
+/// Set in the kind of a frame with a compressed payload.
+const COMPRESSED: u8 = 0x80;
+/// Shorter payloads gain too little.
+const COMPRESSED_BYTES_MIN: usize = 512;
 
 /// What a frame holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,13 +59,16 @@ pub(crate) fn format_of(chunk: &[u8]) -> Option<u32> {
 
 /// A frame with its zero byte.
 pub(crate) fn encode(kind: u8, payload: &[u8]) -> Result<Vec<u8>> {
+    if cobs::max_encoding_length(1 + payload.len() + CRC_BYTES) >= FRAME_BYTES_MAX {
+        return Err(Error::TooLarge { size_bytes: payload.len() });
+    }
+    let packed = (payload.len() >= COMPRESSED_BYTES_MIN).then(|| compressed(payload));
+    let packed = packed.as_deref().filter(|packed| packed.len() < payload.len());
+    let (kind, payload) = packed.map_or((kind, payload), |packed| (kind | COMPRESSED, packed));
     let mut plain = Vec::with_capacity(1 + payload.len() + CRC_BYTES);
     plain.push(kind);
     plain.extend(payload);
     plain.extend(crc32fast::hash(&plain).to_le_bytes());
-    if cobs::max_encoding_length(plain.len()) >= FRAME_BYTES_MAX {
-        return Err(Error::TooLarge { size_bytes: payload.len() });
-    }
     let mut frame = cobs::encode_vec(&plain);
     frame.push(0);
     Ok(frame)
@@ -67,7 +82,17 @@ pub(crate) fn decode(chunk: &[u8]) -> Option<(u8, Vec<u8>)> {
         return None;
     }
     let kind = plain.remove(0);
-    Some((kind, plain))
+    if kind & COMPRESSED == 0 {
+        return Some((kind, plain));
+    }
+    let mut payload = Vec::new();
+    let read = DeflateDecoder::new(plain.as_slice()).take(FRAME_BYTES_MAX as u64).read_to_end(&mut payload).ok()?;
+    (read < FRAME_BYTES_MAX).then_some((kind & !COMPRESSED, payload))
+}
+
+fn compressed(payload: &[u8]) -> Vec<u8> {
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(payload).and_then(|()| encoder.finish()).expect("a vector takes all that is written")
 }
 
 #[cfg(test)]
@@ -92,11 +117,28 @@ mod tests {
         assert!(most.len() <= FRAME_BYTES_MAX);
     }
 
+    #[test]
+    fn what_is_long_and_repeats_is_small() {
+        let payload = r#"{"group":"app-org.example.Reader-1.scope","tolerance":"background"},"#.repeat(40);
+        let frame = encode(7, payload.as_bytes()).expect("small");
+        assert!(frame.len() * 6 < payload.len(), "{} bytes", frame.len());
+        assert_eq!(decode(&frame[..frame.len() - 1]), Some((7, payload.into_bytes())));
+    }
+
+    #[test]
+    fn what_would_become_too_large_is_refused() {
+        let packed = compressed(&vec![1; FRAME_BYTES_MAX]);
+        let mut plain = vec![7 | COMPRESSED];
+        plain.extend(packed);
+        plain.extend(crc32fast::hash(&plain).to_le_bytes());
+        assert_eq!(decode(&cobs::encode_vec(&plain)), None);
+    }
+
     proptest! {
         #[test]
         fn frames_come_back_and_hold_no_zero(
-            kind in any::<u8>(),
-            payload in prop::collection::vec(any::<u8>(), 0..600),
+            kind in 0..COMPRESSED,
+            payload in prop::collection::vec(any::<u8>(), 0..2000),
         ) {
             let frame = encode(kind, &payload).expect("small");
             let (last, chunk) = frame.split_last().expect("not empty");

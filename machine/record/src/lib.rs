@@ -9,7 +9,8 @@
 //!
 //! COBS (consistent overhead byte stuffing) writes bytes without a zero, at one byte more for each 254. So a zero byte
 //! is the end of a frame and nothing else: a reader that meets damage goes on behind the next zero, and needs to trust
-//! no length. A frame holds 1 MiB at most.
+//! no length. A frame holds 1 MiB at most. A payload of at least 512 bytes is compressed (deflate), which the highest
+//! bit of its kind says.
 //!
 //! | kind | payload |
 //! |---|---|

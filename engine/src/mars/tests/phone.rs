@@ -9,6 +9,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use brisk_core::trial::Arm;
+
+use super::ladder::Tried;
 use super::*;
 
 const RANDOM_US: f64 = 585.0;
@@ -76,6 +79,10 @@ pub(super) struct Phone {
     events: Vec<EventKind>,
     returning: bool,
     touched: BTreeSet<u64>,
+    /// Returns to each app.
+    returns: BTreeMap<usize, u64>,
+    /// The trial of the engine; without one it acts.
+    pub(super) tried: Option<Tried>,
     pub(super) totals: Totals,
 }
 
@@ -122,6 +129,8 @@ impl Phone {
             events: Vec::new(),
             returning: false,
             touched: BTreeSet::new(),
+            returns: BTreeMap::new(),
+            tried: None,
             totals: Totals::default(),
         };
         for (app, profile) in profiles.iter().enumerate() {
@@ -133,6 +142,10 @@ impl Phone {
             }
         }
         phone
+    }
+
+    pub(super) fn now_ns(&self) -> u64 {
+        self.machine.as_ref().map_or(0, |machine| machine.now.at_ns)
     }
 
     fn free_pages(&self) -> u64 {
@@ -226,9 +239,17 @@ impl Phone {
         machine.now.memory.swap_total_bytes = self.slots_end * PAGE;
         machine.now.memory.swap_free_bytes = swap_free_bytes;
         let events = std::mem::take(&mut self.events);
-        let (decision, performed) = machine.decide(ms, available_mib, &events);
-        self.events = performed;
-        for once in once(&decision) {
+        let (decision, _) = machine.decide(ms, available_mib, &events);
+        let now_ns = machine.now.at_ns;
+        let is_held_out = |once: &Once| self.tried.as_ref().is_some_and(|tried| tried.drops(once));
+        let outcome = |once: &Once| if is_held_out(once) { Outcome::HeldOut } else { Outcome::Done };
+        let performed = |once: &Once| EventKind::Performed { once: once.clone(), outcome: outcome(once) };
+        self.events = once(&decision).map(performed).collect();
+        let applied: Vec<Once> = once(&decision).filter(|once| !is_held_out(once)).cloned().collect();
+        if let Some(tried) = &mut self.tried {
+            tried.go_on(now_ns, &decision.requests, &events, &self.totals);
+        }
+        for once in &applied {
             let app = number(once.group());
             match once {
                 Once::PageOut { ranges, .. } => {
@@ -286,8 +307,12 @@ impl Phone {
                 }
             }
         }
-        let scanned = self.scanned(app);
-        self.events.extend([scanned, EventKind::Focused { group: group(app) }]);
+        let nth = self.returns.entry(app).and_modify(|nth| *nth += 1).or_insert(1);
+        // As the daemon does: while nothing is read back, scans are left out that only teach.
+        let is_scanned =
+            self.tried.as_ref().is_none_or(|tried| tried.arm() == Arm::On || *nth <= 2 || nth.is_multiple_of(8));
+        let scanned = is_scanned.then(|| self.scanned(app));
+        self.events.extend(scanned.into_iter().chain([EventKind::Focused { group: group(app) }]));
         self.decide(1);
         touched.iter().for_each(|page| self.fault(app, *page));
         self.returning = false;
@@ -296,7 +321,9 @@ impl Phone {
         let mapping = Self::mapping(&self.apps[app]);
         let mut returned = returned(&process(app as u32 + 1, 1), &mapping, &pairs(true), &pairs(false));
         returned.read_bytes = Some((self.totals.read_pages - before.read_pages) * PAGE);
-        self.events.push(EventKind::Returned { group: group(app), touched: returned });
+        if is_scanned {
+            self.events.push(EventKind::Returned { group: group(app), touched: returned });
+        }
         // kswapd keeps a hundredth free.
         self.make_room(self.total_pages / 100);
         let mut rest_ms = dwell_s * 1_000;

@@ -9,21 +9,21 @@ use super::phone::{Phone, Profile, Totals};
 use super::*;
 
 /// Memory in pages: 96 MiB.
-const TOTAL_PAGES: u64 = 24 * 1024;
+pub(super) const TOTAL_PAGES: u64 = 24 * 1024;
 /// Returns to each app that are not counted: without knowledge, a return costs what it costs without the engine.
 const WARM_TIMES: u64 = 2;
 const RETURNS: u64 = 16;
 
 /// A load: apps, the last of which may be a hog, and the returns to them.
-struct Load {
-    profiles: Vec<Profile>,
-    returns: Vec<Return>,
+pub(super) struct Load {
+    pub(super) profiles: Vec<Profile>,
+    pub(super) returns: Vec<Return>,
 }
 
-struct Return {
-    app: usize,
-    touched: BTreeSet<u64>,
-    dwell_s: u64,
+pub(super) struct Return {
+    pub(super) app: usize,
+    pub(super) touched: BTreeSet<u64>,
+    pub(super) dwell_s: u64,
     is_counted: bool,
 }
 
@@ -56,7 +56,7 @@ fn touch(random: &mut Random, profile: &mut Profile, drift_percent: u64) -> BTre
 /// Five to eight apps, returned to at random. Their hot sets fit into memory: it is merely tight. While `hog` says so,
 /// by the number of the return, a further app that takes all memory but 12 MiB is in front between them: memory is
 /// full.
-fn load(seed: u64, hog: impl Fn(u64) -> bool) -> Load {
+pub(super) fn load(seed: u64, count: u64, hog: impl Fn(u64) -> bool) -> Load {
     let mut random = Random(seed);
     let apps = 5 + random.below(4);
     let size = TOTAL_PAGES * (18 + random.below(10)) / 10 / apps;
@@ -73,7 +73,7 @@ fn load(seed: u64, hog: impl Fn(u64) -> bool) -> Load {
     let mut returns = Vec::new();
     let warm = apps * WARM_TIMES;
     let mut front = 0;
-    for at in 0..warm + RETURNS {
+    for at in 0..warm + count {
         let next = if at < warm { at % apps } else { (front + 1 + random.below(apps - 1)) % apps };
         let touched = touch(&mut random, &mut profiles[next as usize], drift_percent);
         returns.push(Return { app: next as usize, touched, dwell_s: 20 + random.below(100), is_counted: at >= warm });
@@ -110,7 +110,7 @@ fn seconds(totals: &Totals) -> f64 {
 /// Times with the engine over those without, for some loads; the worst is shown where a test fails.
 fn times(name: &str, seeds: std::ops::Range<u64>, hog: impl Fn(u64) -> bool) -> Vec<(u64, f64, f64)> {
     let of_seed = |seed: u64| {
-        let load = load(seed, &hog);
+        let load = load(seed, RETURNS, &hog);
         let (nothing, adaptive) = (run(&load, None), run(&load, Some(Config::default())));
         (seed, seconds(&nothing), seconds(&adaptive))
     };
@@ -138,7 +138,7 @@ fn in_tight_memory_after_full_memory_no_worse_than_doing_nothing() {
 #[test]
 fn in_full_memory_reads_at_most_what_it_needs() {
     for seed in 0..2 {
-        let load = load(seed, |_| true);
+        let load = load(seed, RETURNS, |_| true);
         let (nothing, adaptive) = (run(&load, None), run(&load, Some(Config::default())));
         let (nothing_s, adaptive_s) = (seconds(&nothing), seconds(&adaptive));
         println!("full: seed {seed}: {nothing_s:.2} s without, {adaptive_s:.2} s with; {adaptive:?}");
@@ -154,7 +154,7 @@ fn in_full_memory_reads_at_most_what_it_needs() {
 #[test]
 fn writing_out_all_and_reading_back_all_loses_to_both() {
     // The measured trap: the paper's way on apps whose returns touch a tenth.
-    let load = load(3, |_| false);
+    let load = load(3, RETURNS, |_| false);
     let [nothing, adaptive] = [None, Some(Config::default())].map(|config| run(&load, config));
     let paper = run(&load, Some(Config { mode: Mode::Paper, ..Config::default() }));
     let found = [seconds(&adaptive), seconds(&nothing), seconds(&paper)];

@@ -4,7 +4,7 @@
 //! touched of the program's files is let go before the loop, which brings a few pages of it back.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, IoSliceMut, Write as _};
+use std::io::{self, IoSliceMut, Write as _};
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::process::ExitCode;
@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
-use rustix::mm::{Advice, madvise};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, recvmsg, send};
 use rustix::stdio::stdin;
 
@@ -22,9 +21,6 @@ use super::message::{self, Message, READY};
 /// How often a group that the kernel refuses to thaw is tried, and the time in between.
 const TRIES: u32 = 100;
 const TRY_AGAIN: Duration = Duration::from_millis(20);
-
-/// What is read at once of the list of its own mappings.
-const SMAPS_BYTES: usize = 1 << 10;
 
 /// Holds what brisk gives it by the socket at standard input, and thaws all of it when brisk has ended. For the hidden
 /// mode of brisk's program.
@@ -39,7 +35,7 @@ pub fn keep() -> ExitCode {
     brisk_program::log::serve();
     let mut held = Vec::new();
     let outcome = send(stdin(), &READY, SendFlags::NOSIGNAL).map_err(io::Error::from).and_then(|_| {
-        let_go_of_files();
+        brisk_program::memory::let_go_of_files();
         serve(stdin(), &mut held)
     });
     let is_of_brisk = !matches!(&outcome, Err(error) if error.raw_os_error() == Some(libc::ENOTSOCK));
@@ -104,60 +100,4 @@ fn thaw((freezer, _): Key, dir: &OwnedFd) -> bool {
         }
     }
     false
-}
-
-/// Takes what the start has used of the program's files out of memory. What runs next is read again, mostly from the
-/// page cache, since brisk runs the same program.
-fn let_go_of_files() {
-    let Ok(file) = File::open("/proc/self/smaps") else { return };
-    for (start, end) in unchanged_files(BufReader::with_capacity(SMAPS_BYTES, file)) {
-        // SAFETY: the mapping cannot be written and has no page of its own, so its contents are the file's, which the
-        // kernel brings back at the next access.
-        let _ = unsafe { madvise(std::ptr::without_provenance_mut(start), end - start, Advice::LinuxDontNeed) };
-    }
-}
-
-/// The addresses of mappings that hold what their files hold and cannot be written, from the text of /proc/PID/smaps
-/// (proc_pid_smaps(5)). A part that the loader has written and then protected has pages of its own (`Anonymous`).
-fn unchanged_files(smaps: impl BufRead) -> Vec<(usize, usize)> {
-    let number = |hex: &str| usize::from_str_radix(hex, 16).ok();
-    let head = |line: &str| {
-        let mut words = line.split_ascii_whitespace();
-        let (start, end) = words.next()?.split_once('-')?;
-        let range = (number(start)?, number(end)?);
-        let is_fixed = words.next()?.starts_with("r-") && words.nth(3).is_some_and(|path| path.starts_with('/'));
-        Some(is_fixed.then_some(range))
-    };
-    let (mut current, mut found) = (None, Vec::new());
-    for line in smaps.lines().map_while(Result::ok) {
-        if let Some(range) = head(&line) {
-            current = range;
-        } else if line.strip_prefix("Anonymous:").is_some_and(|size| size.trim() == "0 kB") {
-            found.extend(current.take());
-        }
-    }
-    found
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn files_that_are_as_on_disk_are_let_go_and_nothing_else() {
-        let mapping = |head: &str, anonymous: u32| {
-            format!("{head}\nSize:    8 kB\nRss:     8 kB\nAnonymous:   {anonymous} kB\nVmFlags: rd mr mw me\n")
-        };
-        let text = [
-            mapping("55a0-55b0 r-xp 00001000 fd:00 42                   /usr/sbin/briskd", 0),
-            // Written by the loader and protected since.
-            mapping("55b0-55c0 r--p 00001000 fd:00 42                   /usr/sbin/briskd", 8),
-            mapping("55c0-55d0 rw-p 00001000 fd:00 42                   /usr/sbin/briskd", 0),
-            mapping("55d0-55e0 r--p 00001000 fd:00 42                   /usr/lib/a b-c.so", 0),
-            mapping("7ffd-7fff r-xp 00000000 00:00 0                    [vdso]", 0),
-            mapping("7fff-8000 r--p 00000000 00:00 0", 0),
-        ];
-        assert_eq!(unchanged_files(text.concat().as_bytes()), [(0x55a0, 0x55b0), (0x55d0, 0x55e0)]);
-        assert_eq!(unchanged_files(&b"x-y r-xp\nAnonymous: 0 kB\n\xff\n"[..]), []);
-    }
 }
