@@ -44,7 +44,8 @@ void smartio_account(struct smartio_data *sd, u64 now)
 {
 	bool waits = smartio_background_waits(sd);
 	/* What a cache still does for an earlier write delays the read that this one waits for. */
-	bool in_flight = sd->background.in_flight || sd->background.overtook;
+	bool in_flight = sd->background.in_flight ||
+			 (sd->background.overtook && smartio_reads(sd, 2));
 
 	sd->background.credit_ns =
 		smartio_credit(sd->background.credit_ns, smartio_since(sd->background.at_ns, now),
