@@ -112,7 +112,8 @@ pub struct Uses {
     pub activities: bool,
     /// The memory of the machine: while it cannot be read, the engine is not asked.
     pub memory: bool,
-    /// The pages that returns to apps touch: two scans of the page tables for each return.
+    /// The pages that returns to apps touch: two scans of the page tables for each return, and for few while none of
+    /// its requests is applied.
     pub returns: bool,
     /// Threads of the actuator, for actions that take time.
     pub worker: bool,

@@ -49,14 +49,14 @@ use crate::places::Places;
 use crate::pressure;
 use crate::profiles;
 use crate::recorder::Recorder;
-use crate::returns::Returns;
+use crate::returns::{ANSWER_NS, Returns};
 use crate::savings::{EnginesInForce, Savings};
 use crate::screen::Screen;
 use crate::service::ServiceManager;
 use crate::settings::Settings;
 use crate::sources::Sources;
 use crate::timers::{Timer, Timers};
-use crate::trials::Trials;
+use crate::trials::{Acts, Trials};
 
 pub use start::Options;
 
@@ -68,8 +68,8 @@ const SETTLE_NS: u64 = 200_000_000;
 const CHANGED_NS: u64 = 2_000_000_000;
 /// Time of the second round of `--once`.
 const ONCE_NS: u64 = 1_000_000_000;
-/// An app that comes to the foreground answers its user for this time before engines that would do nothing are asked.
-const ANSWER_NS: u64 = 800_000_000;
+/// Longest time for which rounds wait for apps that answer, one after the other.
+const ANSWERS_NS_MAX: u64 = 10_000_000_000;
 /// Maximum of events that wait for a round; further ones are counted and dropped.
 const EVENTS_MAX: usize = 1000;
 /// Kinds of trouble that are kept and logged: messages may name processes.
@@ -83,6 +83,7 @@ mod timer {
     pub(super) const CHECK_SETTINGS: &str = "check settings";
     pub(super) const SAMPLE_LAUNCHES: &str = "sample launches";
     pub(super) const SAMPLE_RETURN: &str = "sample return";
+    pub(super) const PREPARE_RETURN: &str = "prepare return";
     pub(super) const ADVANCE_ACTIONS: &str = "advance actions";
     pub(super) const SAMPLE_SCREEN: &str = "sample screen";
     pub(super) const WATCHDOG: &str = "watchdog";
@@ -100,6 +101,7 @@ const TIMERS: &[Timer<Daemon>] = &[
     (timer::CHECK_SETTINGS, Daemon::check_settings),
     (timer::SAMPLE_LAUNCHES, Daemon::sample_launches),
     (timer::SAMPLE_RETURN, Daemon::sample_return),
+    (timer::PREPARE_RETURN, Daemon::prepare_return),
     (timer::ADVANCE_ACTIONS, Daemon::advance_actions),
     (timer::SAMPLE_SCREEN, |_| ()),
     (timer::WATCHDOG, |daemon| daemon.manager.alive(daemon.moment.now.monotonic_ns)),
@@ -149,6 +151,8 @@ struct Machine {
     sampler: Sampler,
     apps: Apps,
     returns: Returns,
+    /// When groups were scanned last that engines asked for.
+    pages_scanned_ns: Option<u64>,
     opens: pages::Opens,
     places: Places,
     hierarchies: Hierarchies,
@@ -175,6 +179,8 @@ struct Moment {
     last_round_ns: Option<u64>,
     /// When an engine wants to be asked.
     wanted_ns: Option<u64>,
+    /// No round comes before the app in front has answered, since nothing would be done in it.
+    answered_ns: Option<u64>,
 }
 
 /// What came of the decisions so far: the state behind `brisk status`.
@@ -259,6 +265,7 @@ impl Daemon {
     /// Sleeps, and serves what is due then.
     fn turn(&mut self) -> anyhow::Result<()> {
         self.set_deadlines();
+        self.machine.sources.heeds_pressure = self.acts() != Acts::No;
         let (now_ns, due_ns) = (self.moment.now.monotonic_ns, self.timers.next_ns());
         let span = due_ns.map(|due_ns| Duration::from_nanos(due_ns.saturating_sub(now_ns)));
         let others = [self.actuator.keeper().and_then(Keeper::pidfd), self.actuator.worker_fd(), self.hook.fd()];
@@ -313,6 +320,7 @@ impl Daemon {
         self.schedule_round();
         self.timers.set(timer::SAMPLE_LAUNCHES, self.machine.apps.next_sample_ns());
         self.timers.set(timer::SAMPLE_RETURN, self.machine.returns.next_ns());
+        self.timers.set(timer::PREPARE_RETURN, self.machine.returns.prepare_ns());
         self.timers.set(timer::ADVANCE_ACTIONS, self.actuator.next_ns());
         self.timers.set(timer::SAMPLE_SCREEN, self.machine.screen.next_ns());
         self.timers.set(timer::WATCHDOG, self.manager.next_ns());
@@ -320,12 +328,14 @@ impl Daemon {
         self.timers.set(timer::CONTROL, self.server.as_mut().and_then(|server| server.next_ns(now_ns)));
     }
 
-    /// A round is due when events wait or an engine wants to be asked, at a minimum distance from the last.
+    /// A round is due when events wait or an engine wants to be asked, at a minimum distance from the last, and not while
+    /// an app answers for which nothing would be done.
     fn schedule_round(&mut self) {
         let moment = &self.moment;
         let events_due_ns = moment.events_due_ns.filter(|_| !moment.events.is_empty());
         let due_ns = events_due_ns.into_iter().chain(moment.wanted_ns).min();
         let earliest_ns = moment.last_round_ns.map_or(0, |last_ns| last_ns.saturating_add(ROUND_NS_MIN));
+        let earliest_ns = earliest_ns.max(moment.answered_ns.unwrap_or(0));
         self.timers.set(timer::ROUND, due_ns.map(|due_ns| due_ns.max(earliest_ns)));
     }
 
@@ -415,12 +425,8 @@ impl Daemon {
     /// Adds an event for the next round, and sends it to clients that monitor.
     fn push_event(&mut self, kind: EventKind) {
         let returned = self.note_return(&kind);
-        let (now_ns, now_unix_ms) = (self.moment.now.monotonic_ns, self.moment.now.wall_unix_ms());
-        let is_patient = matches!(kind, EventKind::Focused { .. })
-            && self.policy.trials.leave_memory_alone(now_ns, now_unix_ms)
-            && !self.state.settings.is_any_in_force();
-        let due_ns = now_ns.saturating_add(if is_patient { ANSWER_NS } else { 0 });
-        self.moment.events_due_ns = self.moment.events_due_ns.into_iter().chain([due_ns]).min();
+        let now_ns = self.moment.now.monotonic_ns;
+        self.call_for_round(&kind);
         let returned = returned.map(|group| EventKind::Returned { group, touched: Touched::default() });
         for kind in std::iter::once(kind).chain(returned) {
             self.state.counts.events += 1;
@@ -432,6 +438,44 @@ impl Daemon {
                 self.moment.events.push(Event { at_ns: now_ns, kind });
             }
         }
+    }
+
+    /// An event calls for a round: at once, or once the app in front has answered its user, where engines would do
+    /// nothing by it.
+    fn call_for_round(&mut self, kind: &EventKind) {
+        let now_ns = self.moment.now.monotonic_ns;
+        let acts = self.acts();
+        let may_wait = match kind {
+            EventKind::Focused { .. } | EventKind::Scanned { .. } | EventKind::Returned { .. } => {
+                acts != Acts::OnMemory
+            }
+            EventKind::Performed { outcome, .. } => *outcome == Outcome::HeldOut,
+            _ => false,
+        };
+        let moment = &mut self.moment;
+        if !may_wait {
+            (moment.events_due_ns, moment.answered_ns) = (Some(now_ns), None);
+            return;
+        }
+        // A user who goes from app to app does not put it off for ever.
+        let oldest_ns = moment.events.first().map_or(now_ns, |event| event.at_ns);
+        let answered_ns = now_ns.saturating_add(ANSWER_NS).min(oldest_ns.saturating_add(ANSWERS_NS_MAX));
+        match moment.events_due_ns {
+            Some(due_ns) if due_ns <= now_ns => return,
+            due_ns => moment.events_due_ns = due_ns.max(Some(answered_ns)),
+        }
+        if acts == Acts::No {
+            moment.answered_ns = moment.events_due_ns;
+        }
+    }
+
+    /// What is done to the machine at present.
+    fn acts(&mut self) -> Acts {
+        let (now_ns, now_unix_ms) = (self.moment.now.monotonic_ns, self.moment.now.wall_unix_ms());
+        if self.machine.apps.has_launches() || self.state.settings.is_any_in_force() {
+            return Acts::OnMemory;
+        }
+        self.policy.trials.acts(&self.machine.devices, now_ns, now_unix_ms)
     }
 
     /// Keeps and logs what the daemon cannot do, once.

@@ -101,6 +101,9 @@ pub struct ForTrials {
 
 /// Events that are kept for engines that are not asked: the oldest are dropped.
 const MISSED_MAX: usize = 1000;
+/// An engine of whose requests none is applied, whatever happens, is asked no sooner than after this time: a round
+/// takes milliseconds of the processor that apps in front use.
+const LEFT_OUT_NS: u64 = 5_000_000_000;
 /// When engines are asked again after the memory of the machine could not be read.
 const UNREAD_NS: u64 = 10_000_000_000;
 
@@ -258,6 +261,11 @@ impl Engines {
             let told = engine.told().into_iter().map(|(subject, told)| (name.clone(), subject, told));
             round.trials.told.extend(told);
             round.notes.extend(notes.into_iter().map(|reason| Note { engine: name.clone(), reason }));
+            let is_left_out = of_engine
+                .iter()
+                .any(|one| !one.reads_back && one.subject.as_ref().is_none_or(|subject| *subject == Subject::Machine));
+            let earliest_ns = observed.now.at_ns.saturating_add(if is_left_out { LEFT_OUT_NS } else { 0 });
+            let next_look_ns = next_look_ns.map(|next_ns| next_ns.max(earliest_ns));
             round.next_look_ns = round.next_look_ns.into_iter().chain(next_look_ns).min();
         }
         if is_unread {

@@ -9,11 +9,16 @@
 //! One return goes on at a time. That of an app that is being launched is none: its pages were never away.
 //!
 //! An app that lost less than a megabyte to swap, and of what it maps of files, while it was in the background has
-//! nothing away: scans, which cost tens of milliseconds of its own processor time, are left out. So they are of most
-//! returns while no engine reads back and all that a scan is good for is to learn ([`Returns::teaches`]).
+//! nothing away: scans, which cost tens of milliseconds of its own processor time, are left out.
+//!
+//! While no engine reads back, all that a scan is good for is to learn, and no user is to wait for that: nothing at all
+//! is read as an app comes to the foreground. Instead an app in the background is scanned once the one in front has
+//! come to rest ([`Returns::prepare`]), and its next return teaches by that: a page that was in swap then and is in
+//! memory when the app rests again was touched. What was swapped out in between tells nothing. Few returns of an app
+//! are prepared ([`Returns::is_to_teach`]).
 //!
 //! Properties: `a_return_ends_when_the_app_rests`; `an_app_that_lost_nothing_is_not_scanned`;
-//! `few_returns_teach_while_nothing_is_read_back`;
+//! `few_returns_teach_while_nothing_is_read_back`; `a_prepared_return_reads_nothing_until_the_app_has_answered`;
 //! `a_return_that_never_rests_ends`; `what_is_cut_short_tells_what_it_touched`; `what_the_daemon_read_for_it_counts`.
 
 use std::collections::BTreeMap;
@@ -31,11 +36,15 @@ const FAULTS_MAX: u64 = 8;
 /// The same where one waits: slow flash gives no more in that time.
 const FAULTS_WAITING_MAX: u64 = 0;
 /// Reading less than this costs about as much as the scans.
-const AWAY_MIN_BYTES: u64 = 1 << 20;
+pub const AWAY_MIN_BYTES: u64 = 1 << 20;
 
 /// Returns of an app that teach while nothing is read back: the first ones, and one of so many after them.
 const TEACHES_FIRST: u64 = 2;
 const TEACHES_EVERY: u64 = 8;
+/// An app that came to the foreground answers its user for this time before anything is done that only teaches.
+pub const ANSWER_NS: u64 = 3_000_000_000;
+/// What was prepared for an app that stays in the background makes room for another one after this time.
+const PREPARED_NS: u64 = 600_000_000_000;
 
 /// What the processes of an app had used of storage at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -51,12 +60,16 @@ pub struct StorageUse {
 #[derive(Debug, Default)]
 pub struct Returns {
     open: Option<Return>,
+    /// One that is to come: its app as it was in the background.
+    prepared: Option<Return>,
+    /// When the app in front has answered, and the next return may be prepared.
+    prepare_ns: Option<u64>,
     /// The app in front.
     front: Option<String>,
     /// Bytes of files that each app mapped when it left the foreground.
     left: BTreeMap<String, u64>,
-    /// Returns of each app that were asked about ([`Returns::teaches`]).
-    asked: BTreeMap<String, u64>,
+    /// Returns of each app so far.
+    returned: BTreeMap<String, u64>,
 }
 
 #[derive(Debug)]
@@ -71,6 +84,13 @@ struct Return {
     rests_since_ns: Option<u64>,
 }
 
+impl Return {
+    fn new(group: Group, before: AppPages, used_before: StorageUse, at_ns: u64) -> Self {
+        let faults = used_before.major_faults.clone();
+        Self { group, began_ns: at_ns, before, used_before, sampled_ns: at_ns, faults, rests_since_ns: None }
+    }
+}
+
 impl Returns {
     #[must_use]
     pub fn group(&self) -> Option<&Group> {
@@ -79,22 +99,48 @@ impl Returns {
 
     /// An app comes to the foreground; `before` says where its pages are, and `used` what it had read so far.
     pub fn begin(&mut self, group: Group, before: AppPages, used: StorageUse, at_ns: u64) {
-        let faults = used.major_faults.clone();
-        self.open = Some(Return {
-            group,
-            began_ns: at_ns,
-            before,
-            used_before: used,
-            sampled_ns: at_ns,
-            faults,
-            rests_since_ns: None,
-        });
+        self.open = Some(Return::new(group, before, used, at_ns));
     }
 
     /// An app comes to the foreground; says which one was there before.
     pub fn comes(&mut self, group: &str) -> Option<String> {
-        let before = self.front.replace(group.to_owned());
-        before.filter(|before| before != group)
+        let before = self.front.replace(group.to_owned()).filter(|before| before != group);
+        if before.is_some() {
+            *self.returned.entry(group.to_owned()).or_default() += 1;
+        }
+        before
+    }
+
+    /// An app comes to the foreground while nothing is read back. Gives its pages where its return was prepared: the
+    /// return has begun then, and is sampled once the app has answered. One that goes on is given up.
+    pub fn answers(&mut self, group: &str, at_ns: u64) -> Option<AppPages> {
+        self.comes(group);
+        self.prepare_ns = Some(at_ns.saturating_add(ANSWER_NS));
+        let prepared = self.prepared.take_if(|prepared| prepared.group.name == group);
+        self.open = prepared.map(|prepared| Return {
+            began_ns: at_ns,
+            sampled_ns: at_ns.saturating_add(ANSWER_NS),
+            ..prepared
+        });
+        self.open.as_ref().map(|open| open.before.clone())
+    }
+
+    /// When the next return may be prepared.
+    #[must_use]
+    pub fn prepare_ns(&self) -> Option<u64> {
+        self.prepare_ns
+    }
+
+    /// Whether it may be now, and none is that may still come soon.
+    pub fn is_to_prepare(&mut self, at_ns: u64) -> bool {
+        self.prepare_ns = None;
+        self.prepared.take_if(|prepared| at_ns.saturating_sub(prepared.began_ns) >= PREPARED_NS);
+        self.prepared.is_none()
+    }
+
+    /// Prepares the next return of an app in the background; as for [`Returns::begin`].
+    pub fn prepare(&mut self, group: Group, before: AppPages, used: StorageUse, at_ns: u64) {
+        self.prepared = Some(Return::new(group, before, used, at_ns));
     }
 
     /// An app has left the foreground with this memory.
@@ -109,19 +155,19 @@ impl Returns {
         memory.swapped_bytes >= AWAY_MIN_BYTES || files.is_none_or(|lost| lost >= AWAY_MIN_BYTES)
     }
 
-    /// Whether a return of an app that has something away is one to learn from, though nothing is read back for it: the
-    /// user would wait for the scans.
-    pub fn teaches(&mut self, group: &str) -> bool {
-        let asked = self.asked.entry(group.to_owned()).or_default();
-        *asked += 1;
-        *asked <= TEACHES_FIRST || asked.is_multiple_of(TEACHES_EVERY)
+    /// Whether the next return of an app is one to learn from, though nothing is read back for it.
+    #[must_use]
+    pub fn is_to_teach(&self, group: &str) -> bool {
+        let next = self.returned.get(group).copied().unwrap_or_default() + 1;
+        next <= TEACHES_FIRST || next.is_multiple_of(TEACHES_EVERY)
     }
 
     /// The app ended.
     pub fn gone(&mut self, group: &str) {
         self.left.remove(group);
-        self.asked.remove(group);
+        self.returned.remove(group);
         self.open.take_if(|open| open.group.name == group);
+        self.prepared.take_if(|prepared| prepared.group.name == group);
     }
 
     #[must_use]
@@ -264,11 +310,49 @@ mod tests {
     #[test]
     fn few_returns_teach_while_nothing_is_read_back() {
         let mut returns = Returns::default();
-        let taught: Vec<u64> = (1..=24).filter(|_| returns.teaches("a")).collect();
+        let taught: Vec<u64> = (1..=24)
+            .filter(|nth| {
+                let is_to_teach = returns.is_to_teach("a");
+                returns.answers("other", *nth);
+                returns.answers("a", *nth);
+                is_to_teach
+            })
+            .collect();
         assert_eq!(taught, [1, 2, 8, 16, 24]);
-        assert!(returns.teaches("b"), "each app for itself");
+        assert!(returns.is_to_teach("b"), "each app for itself");
         returns.gone("a");
-        assert!(returns.teaches("a"), "another process");
+        assert!(returns.is_to_teach("a"), "another process");
+    }
+
+    #[test]
+    fn a_prepared_return_reads_nothing_until_the_app_has_answered() {
+        let name = group().name;
+        let mut returns = Returns::default();
+        assert_eq!(returns.answers("other", 0), None);
+        assert_eq!((returns.prepare_ns(), returns.next_ns()), (Some(ANSWER_NS), None));
+        assert!(returns.is_to_prepare(ANSWER_NS));
+        assert_eq!(returns.prepare_ns(), None, "once");
+        returns.prepare(group(), page(true), used(100, 4096), ANSWER_NS);
+        assert!(!returns.is_to_prepare(ANSWER_NS + 1), "one is");
+
+        let at_ns = 100 * ANSWER_NS;
+        assert_eq!(returns.answers(&name, at_ns), Some(page(true)));
+        assert_eq!(returns.next_ns(), Some(at_ns + ANSWER_NS + SAMPLE_NS), "it answers");
+        // What it read by then is no rest.
+        let end_ms = over_ms(&mut returns, |_| used(900, 8192));
+        assert_eq!(end_ms, (at_ns + ANSWER_NS) / MS_NS + 1250);
+        let (_, touched) = returns.end(&page(false), &used(900, 8192)).expect("it went on");
+        assert_eq!((touched.processes.len(), touched.read_bytes), (1, Some(4096)));
+
+        // Another app that comes gives it up, and an app that stays away makes room.
+        returns.prepare(group(), page(true), used(100, 4096), at_ns);
+        assert!(!returns.is_to_prepare(at_ns + PREPARED_NS - 1) && returns.is_to_prepare(at_ns + PREPARED_NS));
+        returns.prepare(group(), page(true), used(100, 4096), at_ns);
+        returns.answers(&name, at_ns);
+        assert_eq!((returns.answers("other", at_ns), returns.group()), (None, None));
+        returns.prepare(group(), page(true), used(100, 4096), at_ns);
+        returns.gone(&name);
+        assert_eq!(returns.answers(&name, at_ns), None, "another process");
     }
 
     #[test]

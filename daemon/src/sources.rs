@@ -46,6 +46,9 @@ pub struct Sources {
     pub queues: Option<QueueWatch>,
     tables: Vec<TableWatch>,
     pressure: Vec<PressureWatch>,
+    /// Whether pressure is to wake the daemon: the app in front waits at such a moment, and a daemon that would do
+    /// nothing about it would take its time and memory.
+    pub heeds_pressure: bool,
     /// Sources that this machine lacks, a sentence each.
     pub lacking: Vec<String>,
 }
@@ -171,6 +174,7 @@ impl Sources {
             queues,
             tables: mounts.into_iter().chain(swaps).collect(),
             pressure: pressure.into_iter().flatten().collect(),
+            heeds_pressure: true,
             lacking,
         })
     }
@@ -199,7 +203,7 @@ impl Sources {
         fds.extend(self.blocks.iter().map(|blocks| (Source::Blocks, blocks.as_fd(), readable)));
         fds.extend(self.queues.iter().map(|queues| (Source::Queues, queues.as_fd(), readable)));
         fds.extend(self.tables.iter().map(|table| (Source::Tables, table.as_fd(), urgent)));
-        let pressure = self.pressure.iter().enumerate();
+        let pressure = self.pressure.iter().enumerate().filter(|_| self.heeds_pressure);
         fds.extend(pressure.map(|(index, watch)| (Source::Pressure(index), watch.as_fd(), urgent)));
         fds.extend(others.into_iter().flatten().map(|fd| (Source::Other, fd, readable)));
         if let Some(server) = server {

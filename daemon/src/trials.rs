@@ -47,15 +47,27 @@ pub struct Change {
     pub why: Why,
 }
 
-/// Returns whose page tables are scanned for an engine, the fewest first.
+/// When page tables are scanned for an engine, the cheapest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scans {
-    /// It is off, or rests: what it would learn may wait.
+    /// Never: it is off, or rests, and what it would learn may wait.
     None,
-    /// It reads nothing back: it learns, or is held out. So what scans cost is in the difference of both arms.
-    Few,
-    /// It reads back.
-    All,
+    /// Where the user waits for nothing: it learns, or is held out. So what scans cost is in the difference of both
+    /// arms.
+    AtRest,
+    /// As an app returns: it reads back.
+    AtReturns,
+}
+
+/// What engines do to the machine, but for launches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Acts {
+    /// Nothing: they learn, are held out, or rest.
+    No,
+    /// An app that comes to the foreground needs nothing of them; mixed load may.
+    OnDisks,
+    /// They act on the memory of the machine.
+    OnMemory,
 }
 
 /// All trials.
@@ -155,7 +167,7 @@ impl Trials {
         open.is_none_or(|(_, open)| open.is_in_wash_out(now_ns))
     }
 
-    /// Which returns to apps are to be scanned for an engine.
+    /// When page tables are to be scanned for an engine.
     #[must_use]
     pub fn scans(&mut self, engine: &str, now_ns: u64, now_unix_ms: u64) -> Scans {
         let is_tried = self.is_on && self.plans.get(engine).is_some_and(Option::is_some);
@@ -163,21 +175,29 @@ impl Trials {
             return Scans::None;
         }
         match self.kept.arm(engine, &Subject::Machine, now_unix_ms) {
-            _ if !is_tried => Scans::All,
+            _ if !is_tried => Scans::AtReturns,
             Arm::Off | Arm::Resting => Scans::None,
             // What was taken from apps before is still read back.
-            Arm::HeldOut if self.is_washing_out(engine, &Subject::Machine, now_ns) => Scans::All,
-            Arm::Observing | Arm::HeldOut => Scans::Few,
-            Arm::On => Scans::All,
+            Arm::HeldOut if self.is_washing_out(engine, &Subject::Machine, now_ns) => Scans::AtReturns,
+            Arm::Observing | Arm::HeldOut => Scans::AtRest,
+            Arm::On => Scans::AtReturns,
         }
     }
 
-    /// Whether no engine acts that is tried on the machine as a whole: an app that comes to the foreground needs
-    /// nothing.
-    pub fn leave_memory_alone(&mut self, now_ns: u64, now_unix_ms: u64) -> bool {
-        let of_machine = self.plans.iter().filter(|(_, plan)| plan.is_none_or(|plan| plan.scope == Scope::Machine));
-        let engines: Vec<String> = of_machine.map(|(engine, _)| engine.clone()).collect();
-        engines.iter().all(|engine| self.scans(engine, now_ns, now_unix_ms) != Scans::All)
+    /// What engines do at present to the memory of the machine, and to these devices.
+    pub fn acts(&mut self, devices: &[Device], now_ns: u64, now_unix_ms: u64) -> Acts {
+        let plans: Vec<(String, Option<Scope>)> =
+            self.plans.iter().map(|(engine, plan)| (engine.clone(), plan.map(|plan| plan.scope))).collect();
+        let of_memory = |scope: Option<Scope>| scope.is_none_or(|scope| scope == Scope::Machine);
+        let mut of = plans.iter().filter(|(_, scope)| of_memory(*scope));
+        if of.any(|(engine, _)| self.scans(engine, now_ns, now_unix_ms) == Scans::AtReturns) {
+            return Acts::OnMemory;
+        }
+        let mut of_disks = plans.iter().filter(|(_, scope)| *scope == Some(Scope::Disk));
+        let is_on_disk = of_disks.any(|(engine, _)| {
+            !self.is_on || devices.iter().any(|one| self.kept.arm(engine, &Subject::disk(one), now_unix_ms) == Arm::On)
+        });
+        if is_on_disk { Acts::OnDisks } else { Acts::No }
     }
 
     /// Takes in a round: episodes begin and end by it. Gives the trials that changed their phase.

@@ -13,6 +13,8 @@
  *  - That one is held while a reader that keeps reading, or the next step of a
  *    commit, is expected. Holds are paid from a credit, which writes earn for
  *    readers while they wait or run, so that they keep a share of the time.
+ *  - Where reads wait for a cache that programs writes later, that is time of the
+ *    writes, too, up to a bound.
  *  - Steps of a commit (fsync, logs, swap) precede reads.
  *  - Threads that both read and write are served in the order of arrival, as long
  *    as no other thread reads: holding their writes would delay their own reads.

@@ -21,6 +21,8 @@ FORWARD(u64, hold_most, (u64 most, u32 write), (most, write))
 FORWARD(u64, hold_ns, (u32 pause, u32 hits, u64 most), (pause, hits, most))
 FORWARD(u64, credit, (u64 credit, u64 elapsed, bool busy, bool idle, u32 share),
 	(credit, elapsed, busy, idle, share))
+FORWARD(u32, shortest, (u32 old, u64 sample), (old, sample))
+FORWARD(u64, hidden, (u64 took, u32 shortest, u32 pages), (took, shortest, pages))
 FORWARD(bool, holding, (bool holding, u64 credit), (holding, credit))
 FORWARD(u32, judge, (const struct smartio_view *view), (view))
 FORWARD(u64, wake_ns, (const struct smartio_view *view, u32 share), (view, share))

@@ -42,12 +42,16 @@ static void smartio_arm(struct smartio_data *sd, u64 at)
 /* Brings the credit up to now; before each change of what it depends on. */
 void smartio_account(struct smartio_data *sd, u64 now)
 {
-	bool waits = smartio_background_waits(sd), in_flight = sd->background.in_flight;
+	bool waits = smartio_background_waits(sd);
+	/* What a cache still does for an earlier write delays the read that this one waits for. */
+	bool in_flight = sd->background.in_flight || sd->background.overtook;
 
 	sd->background.credit_ns =
 		smartio_credit(sd->background.credit_ns, smartio_since(sd->background.at_ns, now),
 			       waits || in_flight, waits && !in_flight, sd->write_share_percent);
 	sd->background.at_ns = now;
+	if (!sd->background.holding)
+		sd->background.hidden_ns = SMARTIO_HIDDEN_NS;
 	sd->background.holding = smartio_holding(sd->background.holding, sd->background.credit_ns);
 }
 
@@ -61,6 +65,7 @@ static struct smartio_view smartio_view_of(struct smartio_data *sd, u32 section,
 		.writes = sd->background.in_flight,
 		.bytes = sd->background.bytes,
 		.holding = sd->background.holding,
+		.overtaken = sd->background.overtook && smartio_reads(sd, section),
 		.beside = reads || sd->urgent_in_flight ||
 			  smartio_lately(sd, sd->reader.seen) ||
 			  smartio_lately(sd, sd->commit.seen),
@@ -181,11 +186,11 @@ static struct request *smartio_expired(struct smartio_data *sd, u64 now, bool *o
 /* Whether the idle class has to wait: for anything of others, but for no longer than its part. */
 static bool smartio_idle_waits(struct smartio_data *sd, u64 now)
 {
-	u64 until = sd->background.idle_ns;
+	u64 until = max(sd->reader.until_ns, sd->commit.until_ns);
 
-	if (!smartio_reads(sd, 1) && !sd->urgent_in_flight && !sd->background.in_flight &&
-	    now >= sd->reader.until_ns && now >= sd->commit.until_ns)
-		return false;
+	if (smartio_reads(sd, 1) || sd->urgent_in_flight || sd->background.in_flight)
+		until = sd->background.idle_ns;
+	until = min(until, sd->background.idle_ns);
 	if (now >= until)
 		return false;
 	smartio_arm(sd, until);
@@ -245,6 +250,7 @@ static void smartio_start(struct smartio_data *sd, struct request *rq, u64 now)
 	} else {
 		state |= SMARTIO_RQ_BACKGROUND;
 		sd->background.in_flight++;
+		sd->background.overtook = sd->background.cached;
 	}
 	sd->turn++;
 	sd->queues[queue].in_flight++;
@@ -323,6 +329,32 @@ static void smartio_read_done(struct smartio_data *sd, u32 section, u64 now)
 	sd->reader.section = section;
 }
 
+/*
+ * A read is done. What it took beyond its own time is time of the background writes before it, as
+ * if they were in the device: no hold, for which they would pay.
+ */
+static void smartio_charge_hidden(struct smartio_data *sd, struct request *rq, u64 now)
+{
+	struct smartio_background *bg = &sd->background;
+	u64 took = smartio_since_stamp(rq, now), hidden;
+
+	sd->reader.shortest_ns = smartio_shortest(sd->reader.shortest_ns, took);
+	if (bg->in_flight || sd->urgent_in_flight)
+		return;
+	took = min(took, smartio_since(max(sd->reader.done_ns, bg->done_ns), now));
+	hidden = smartio_hidden(took, sd->reader.shortest_ns, smartio_rq_bytes(rq) >> 12);
+	if (hidden)
+		bg->cached = SMARTIO_CACHED;
+	else if (bg->cached && bg->fresh)
+		bg->cached--;
+	bg->fresh = false;
+	if (bg->overtook)
+		return;
+	hidden = min(hidden, bg->hidden_ns);
+	bg->hidden_ns -= hidden;
+	bg->credit_ns = min(bg->credit_ns + hidden, SMARTIO_CREDIT_NS);
+}
+
 /* A request is no longer in flight, for whatever reason; @now 0: it is not done. */
 static void smartio_leave(struct smartio_data *sd, struct request *rq, u64 now)
 {
@@ -339,14 +371,18 @@ static void smartio_leave(struct smartio_data *sd, struct request *rq, u64 now)
 	if (kind == SMARTIO_READ) {
 		sd->reads_in_flight[section]--;
 		if (now && section < 2) {
+			smartio_charge_hidden(sd, rq, now);
 			sd->reader.open = true;
 			sd->reader.done_ns = now;
 			if (!smartio_reads(sd, 1) && !smartio_reads_wait(sd, 1))
 				smartio_read_done(sd, section, now);
 		}
+		sd->background.overtook = false;
 	} else if (state & SMARTIO_RQ_BACKGROUND) {
 		sd->background.in_flight--;
 		sd->background.bytes -= smartio_rq_bytes(rq);
+		sd->background.done_ns = now;
+		sd->background.fresh = true;
 		if (now && !sd->background.in_flight && kind != SMARTIO_TRIM)
 			sd->background.took_ns = smartio_mean(sd->background.took_ns,
 							      smartio_since_stamp(rq, now));

@@ -45,6 +45,9 @@
 /* Threads, by a hash of their id; one in a slot. */
 #define SMARTIO_THREAD_BITS	6
 
+/* Writes for which a device that was seen to program one later is expected to do so again. */
+#define SMARTIO_CACHED		8
+
 /* How long a thread that wrote the content of files is expected to do so again. */
 #define SMARTIO_FILLER_JIFFIES	(10 * HZ)
 
@@ -85,6 +88,7 @@ struct smartio_pauses {
 	u64 done_ns;
 	u32 section;
 	u32 pause_ns;
+	u32 shortest_ns;	/* of reads in the device */
 	u32 hits;
 	bool open;		/* a read completed and none has arrived since */
 	unsigned long seen;	/* jiffies */
@@ -106,6 +110,11 @@ struct smartio_background {
 	u32 bytes;		/* in flight */
 	u32 took_ns;		/* mean of one alone */
 	bool holding;
+	u32 cached;		/* after so many more without that, none is expected to be hidden */
+	bool overtook;		/* one is, and no read has completed since the last one went */
+	bool fresh;		/* the same, since the last one was done */
+	u64 hidden_ns;		/* still charged to them for that, in this turn of holds */
+	u64 done_ns;
 };
 
 struct smartio_data {

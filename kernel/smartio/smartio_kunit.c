@@ -28,6 +28,20 @@ static void one_background_write_is_in_the_device_beside_reads(struct kunit *tes
 	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_WAIT_CAP);
 }
 
+static void one_background_write_goes_a_read_behind_a_cache(struct kunit *test)
+{
+	struct smartio_view view = smartio_view_beside();
+
+	view.overtaken = true;
+	view.credit_ns = 0;
+	KUNIT_EXPECT_EQ(test, smartio_judge(&view), SMARTIO_WAIT_CAP);
+	KUNIT_EXPECT_EQ(test, smartio_hidden(300000, 100000, 1), 100000);
+	KUNIT_EXPECT_EQ(test, smartio_hidden(300000, 100000, 2), 0);
+	KUNIT_EXPECT_EQ(test, smartio_shortest(0, 100000), 100000);
+	KUNIT_EXPECT_EQ(test, smartio_shortest(100000, 90000), 90000);
+	KUNIT_EXPECT_EQ(test, smartio_shortest(102400, 900000), 102501);
+}
+
 static void writes_alone_wait_for_plenty_in_the_device(struct kunit *test)
 {
 	struct smartio_view view = smartio_view_beside();
@@ -134,6 +148,7 @@ static void means_hold_to_their_range(struct kunit *test)
 
 static struct kunit_case smartio_cases[] = {
 	KUNIT_CASE(one_background_write_is_in_the_device_beside_reads),
+	KUNIT_CASE(one_background_write_goes_a_read_behind_a_cache),
 	KUNIT_CASE(writes_alone_wait_for_plenty_in_the_device),
 	KUNIT_CASE(a_write_is_held_for_the_next_read),
 	KUNIT_CASE(a_write_is_held_for_the_next_step_of_a_commit),

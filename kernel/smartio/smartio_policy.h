@@ -41,11 +41,14 @@ static inline u64 div_u64(u64 a, u32 b)
 #define SMARTIO_COMMIT_BYTES 32768
 
 /* Without reads and commits, background writes in the device beyond this keep it no busier. */
-#define SMARTIO_ALONE_BYTES (1 << 20)
+#define SMARTIO_ALONE_BYTES 1048576
 #define SMARTIO_ALONE_WRITES 2
 
 /* Longest hold in a row. */
-#define SMARTIO_CREDIT_NS 20000000
+#define SMARTIO_CREDIT_NS 20000000ULL
+
+/* Of what reads wait for a cache that programs later, so much is charged in a turn of holds. */
+#define SMARTIO_HIDDEN_NS 5000000
 
 /* The idle class gets this part of the time that others would. */
 #define SMARTIO_IDLE_PART 8
@@ -76,6 +79,7 @@ struct smartio_view {
 	u32 bytes;		/* theirs */
 	bool beside;
 	bool holding;		/* the credit is being used */
+	bool overtaken;		/* a read is in the device since before the last one went */
 };
 
 /* Time since then; 0 when timestamps were taken in another order. */
@@ -112,6 +116,25 @@ static inline u32 smartio_learn_hits(u32 hits, u64 pause_ns, u64 hold_max_ns)
 	if (pause_ns <= hold_max_ns)
 		return hits + (256 - hits) / 8;
 	return hits - (hits + 7) / 8;
+}
+
+/* The shortest of the last thousand or so. 0 means unknown. */
+static inline u32 smartio_shortest(u32 old, u64 sample)
+{
+	if (old && sample > old)
+		return old + old / 1024 + (old < 0xf0000000u);
+	return sample < 0xf0000000u ? (u32)sample : 0xf0000000u;
+}
+
+/*
+ * What a read took beyond its own time, while no background write was in the device: a cache
+ * programs an earlier one. A page takes at most twice as long as the shortest read of any size.
+ */
+static inline u64 smartio_hidden(u64 took_ns, u32 shortest_ns, u32 pages)
+{
+	u64 own = 2 * (u64)shortest_ns * pages;
+
+	return took_ns > own ? took_ns - own : 0;
 }
 
 /* Whether most reads follow one another. */
@@ -175,7 +198,7 @@ static inline enum smartio_verdict smartio_judge(const struct smartio_view *v)
 		return v->writes < SMARTIO_ALONE_WRITES || v->bytes < SMARTIO_ALONE_BYTES ?
 			SMARTIO_GO : SMARTIO_WAIT_CAP;
 	/* The floor: what a read may have to wait for is one write. */
-	if (v->writes)
+	if (v->writes || v->overtaken)
 		return SMARTIO_WAIT_CAP;
 	if (v->holding && v->credit_ns &&
 	    (v->now_ns < v->read_until_ns || v->now_ns < v->commit_until_ns))

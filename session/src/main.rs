@@ -30,7 +30,7 @@ use brisk_core::causes::in_one_line;
 use brisk_program::{notice, warn};
 use clap::Parser;
 use rustix::fs::{FlockOperation, flock};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::front::{Display, Front};
 use crate::teller::{Answer, Teller};
@@ -117,7 +117,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
     if args.verbose {
         notice!("brisk-session: watches {name}");
     }
-    let tell = |front: &Front| -> Result<Option<String>, ClientError> {
+    let tell = |front: &Front| -> Result<Told, ClientError> {
         let mut client = match Client::connect(&sockets[0]) {
             Err(ClientError::NotRunning { .. } | ClientError::NotAllowed { .. }) => Client::connect(&sockets[1])?,
             connected => connected?,
@@ -133,9 +133,12 @@ fn run(args: &Args) -> anyhow::Result<()> {
             warned = said;
         }
     };
+    let mut patience = Duration::ZERO;
     while let Ok(front) = display.front() {
         let answer = teller.is_due(&front).then(|| match tell(&front) {
-            Ok(group) => {
+            Ok(told) => {
+                let group = told.group;
+                patience = told.patience;
                 if args.verbose {
                     notice!("brisk-session: in front: {}", group.as_deref().unwrap_or("no app"));
                 }
@@ -156,6 +159,8 @@ fn run(args: &Args) -> anyhow::Result<()> {
         if display.wait(again).is_err() {
             break;
         }
+        // The app answers its user meanwhile, and of a change back nothing has to be told.
+        std::thread::sleep(patience);
     }
     notice!("brisk-session: the display {name} has ended");
     Ok(())
@@ -175,21 +180,34 @@ fn lock(display: &str) -> anyhow::Result<Option<Option<File>>> {
     }
 }
 
+/// What the daemon says to a window in front: the group of its app, and for how long the next change may wait.
+#[derive(Debug)]
+struct Told {
+    group: Option<String>,
+    patience: Duration,
+}
+
 /// Tells the daemon, by process where that is known and is of an app, else by app id; a window of no app, such as the
-/// desktop's, puts no app in front. The group of the app.
-fn tell(client: &mut Client, front: &Front) -> Result<Option<String>, ClientError> {
+/// desktop's, puts no app in front.
+fn tell(client: &mut Client, front: &Front) -> Result<Told, ClientError> {
     let mut named: Vec<(&str, Value)> = Vec::new();
     if let Front::Window { pid, app_id, .. } = front {
         named.extend(pid.map(|pid| ("pid", pid.into())));
         named.extend((!app_id.is_empty()).then(|| ("id", app_id.as_str().into())));
     }
     for name in named {
-        match client.call("SetFront", &[name], "group") {
+        match client.answer("SetFront", &[name]) {
             Err(ClientError::Refused { name, .. }) if name == "NoSuchApp" => {}
-            told => return told,
+            answer => return Ok(told(&answer?)),
         }
     }
-    client.call("SetFront", &[], "group")
+    Ok(told(&client.answer("SetFront", &[])?))
+}
+
+fn told(answer: &Map<String, Value>) -> Told {
+    let group = answer.get("group").and_then(Value::as_str).map(str::to_owned);
+    let patience_ms = answer.get("patience_ms").and_then(Value::as_u64).unwrap_or(0);
+    Told { group, patience: Duration::from_millis(patience_ms) }
 }
 
 /// No news comes for longer.

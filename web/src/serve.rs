@@ -74,6 +74,10 @@ impl Server {
     /// Serves the doors; with `idle`, until no connection was open for that long.
     pub(crate) fn run(self: &Arc<Self>, doors: &[Door], idle: Option<Duration>) -> anyhow::Result<()> {
         let sense = Sense::default();
+        // A connection may be gone before it is accepted.
+        for door in doors {
+            rustix::io::ioctl_fionbio(door, true).context("cannot listen without waiting")?;
+        }
         loop {
             let rest = idle.map(|idle| idle.saturating_sub(lock(&self.used).elapsed()));
             let is_open = self.connections.load(Ordering::Relaxed) > 0;
@@ -178,12 +182,17 @@ impl Server {
     /// with which browsers send no cookie of SameSite=Strict: the page goes on by itself.
     fn enter(&self, request: &Request, language: Language) -> Response {
         let token = request.asked("link").unwrap_or_default();
-        match lock(&self.keys).enter(token, guard::random) {
+        let (entered, is_in) = {
+            let mut keys = lock(&self.keys);
+            (keys.enter(token, guard::random), keys.browser(request, &self.cookie).is_some())
+        };
+        match entered {
             Some(cookie) => {
                 let cookie = format!("{}={cookie}; HttpOnly; SameSite=Strict; Path=/", self.cookie);
                 Response::html(200, page::entered(language)).with("Set-Cookie", cookie)
             }
-            None if lock(&self.keys).browser(request, &self.cookie).is_some() => Response::see("/"),
+            // It was let in by this link before.
+            None if is_in => Response::see("/"),
             None => Response::html(403, page::denied(language)),
         }
     }

@@ -73,19 +73,15 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 /// Puts the chosen setting into a profile.
 pub(super) fn choose(report: &FrontierReport, profile: &mut Profile) -> Result<(), &'static str> {
-    let (waiting, evidence) = found(report).ok_or("no setting is better than those found")?;
-    *profile = Profile {
-        is_default: false,
-        waiting,
-        calm: QueueSettings::default(),
-        evidence: Some(evidence),
-        ..profile.clone()
-    };
+    let (point, evidence) = found(report).ok_or("no setting is better than those found")?;
+    let (waiting, max_sectors_kb) = setup(point);
+    let (calm, evidence) = (QueueSettings::default(), Some(evidence));
+    *profile = Profile { is_default: false, max_sectors_kb, waiting, calm, evidence, ..profile.clone() };
     Ok(())
 }
 
-/// The chosen setting in the engine's form, and what speaks for it.
-fn found(report: &FrontierReport) -> Option<(QueueSettings, Evidence)> {
+/// The chosen setting, and what speaks for it.
+fn found(report: &FrontierReport) -> Option<(&FrontierPoint, Evidence)> {
     let chosen = report.point(report.chosen.as_ref()?)?;
     let found = report.point(&report.found)?;
     // Of one load, as a mean over loads is no latency that occurred: the first, which is an app concurrent with an
@@ -98,23 +94,25 @@ fn found(report: &FrontierReport) -> Option<(QueueSettings, Evidence)> {
         read_us: read_us(chosen)?,
         write_percent: chosen.write_percent,
     };
-    Some((setup(chosen), evidence))
+    Some((chosen, evidence))
 }
 
-fn setup(point: &FrontierPoint) -> QueueSettings {
+/// Settings in the engine's form: those while the foreground waits, and the largest request in KiB.
+fn setup(point: &FrontierPoint) -> (QueueSettings, Option<u32>) {
+    let mut max_sectors_kb = None;
     let mut setup = QueueSettings { priorities: point.priorities, ..QueueSettings::default() };
     for (name, value) in &point.settings {
         let Ok(Knob::Queue { setting, .. }) = format!("queue/any/{name}").parse() else { continue };
         match setting {
             QueueSetting::Scheduler => setup.scheduler = Some(value.clone()),
             QueueSetting::NrRequests => setup.nr_requests = value.parse().ok(),
-            QueueSetting::MaxSectorsKb => setup.max_sectors_kb = value.parse().ok(),
+            QueueSetting::MaxSectorsKb => max_sectors_kb = value.parse().ok(),
             QueueSetting::WbtLatUsec => setup.wbt_lat_usec = value.parse().ok(),
             QueueSetting::Tunable { name, .. } => drop(setup.tunables.insert(name, value.clone())),
             QueueSetting::DriverTags | QueueSetting::ReadAheadKb | QueueSetting::WriteCache => {}
         }
     }
-    setup
+    (setup, max_sectors_kb)
 }
 
 #[cfg(test)]
@@ -148,12 +146,11 @@ mod tests {
         let expected = QueueSettings {
             scheduler: Some("mq-deadline".to_owned()),
             nr_requests: Some(4),
-            max_sectors_kb: Some(128),
             wbt_lat_usec: Some(0),
             priorities: true,
             tunables: [("fifo_batch".to_owned(), "1".to_owned())].into(),
         };
-        assert_eq!(setup(&point), expected);
+        assert_eq!(setup(&point), (expected, Some(128)));
     }
 
     #[test]

@@ -16,8 +16,11 @@ use brisk_sense::{Group, OpenedFiles, ProcessMemory};
 
 use super::people::processes;
 use super::{Daemon, Machine};
-use crate::returns::StorageUse;
-use crate::trials::Scans;
+use crate::returns::{AWAY_MIN_BYTES, StorageUse};
+use crate::trials::{Acts, Scans};
+
+/// Least time between scans by which nothing would be done.
+const SCANS_NS: u64 = 20_000_000_000;
 
 /// Files that apps open while they are launched.
 #[derive(Debug, Default)]
@@ -42,15 +45,20 @@ impl Daemon {
         None
     }
 
-    /// An app comes to the foreground: its page tables are scanned at once, before it runs, and engines hear of that in
-    /// the same round.
+    /// An app comes to the foreground. Where engines read back, its page tables are scanned at once, before it runs, and
+    /// engines hear of that in the same round; else nothing is read before it has answered.
     fn begin_return(&mut self, name: &str) -> Option<String> {
-        let (engines, trials) = (&self.policy.engines, &mut self.policy.trials);
-        let (now_ns, now_unix_ms) = (self.moment.now.monotonic_ns, self.moment.now.wall_unix_ms());
-        let scans = engines.that_use_returns().map(|engine| trials.scans(engine, now_ns, now_unix_ms)).max();
-        let scans = scans.unwrap_or(Scans::None);
+        let scans = self.scans();
         if scans == Scans::None || self.machine.returns.group().is_some_and(|of| of.name == name) {
             return None;
+        }
+        let now_ns = self.moment.now.monotonic_ns;
+        if scans == Scans::AtRest {
+            if let Some(pages) = self.machine.returns.answers(name, now_ns) {
+                self.push_event(EventKind::Scanned { group: name.to_owned(), pages });
+                return None;
+            }
+            return self.machine.apps.that_returns(name).map(|group| group.name.clone());
         }
         // Now, as long as the pages of the app before are where it left them.
         self.end_return();
@@ -61,15 +69,42 @@ impl Daemon {
             self.machine.returns.leaves(left.name, memory);
         }
         let group = self.machine.apps.that_returns(name).cloned()?;
-        let is_away = self.machine.returns.is_away(&group.name, self.memory(&group));
-        if !is_away || scans == Scans::Few && !self.machine.returns.teaches(&group.name) {
+        if !self.machine.returns.is_away(&group.name, self.memory(&group)) {
             return Some(group.name);
         }
         let used = self.used(&group);
         let pages = self.scan(&group)?;
         self.push_event(EventKind::Scanned { group: group.name.clone(), pages: pages.clone() });
-        self.machine.returns.begin(group, pages, used, self.moment.now.monotonic_ns);
+        self.machine.returns.begin(group, pages, used, now_ns);
         None
+    }
+
+    /// When page tables are scanned at present.
+    fn scans(&mut self) -> Scans {
+        let (engines, trials) = (&self.policy.engines, &mut self.policy.trials);
+        let (now_ns, now_unix_ms) = (self.moment.now.monotonic_ns, self.moment.now.wall_unix_ms());
+        let scans = engines.that_use_returns().map(|engine| trials.scans(engine, now_ns, now_unix_ms)).max();
+        scans.unwrap_or(Scans::None)
+    }
+
+    /// The app in front has answered: scans an app in the background whose next return is to teach, if one has
+    /// something away.
+    pub(super) fn prepare_return(&mut self) {
+        let now_ns = self.moment.now.monotonic_ns;
+        let is_wanted = self.machine.returns.is_to_prepare(now_ns) && !self.machine.apps.has_launches();
+        if !is_wanted || self.scans() != Scans::AtRest {
+            return;
+        }
+        let Machine { apps, returns, .. } = &self.machine;
+        let in_front: BTreeSet<&str> = apps.front().map(|group| group.name.as_str()).gather_set();
+        let names = apps.groups().map(|(_, name)| name).filter(|name| !in_front.contains(name.as_str()));
+        let others = names.filter_map(|name| apps.of_name(&name).filter(|_| returns.is_to_teach(&name)));
+        let is_away = |group: &&Group| self.memory(group).swapped_bytes >= AWAY_MIN_BYTES;
+        let Some(group) = others.into_iter().find(is_away).cloned() else { return };
+        let used = self.used(&group);
+        if let Some(pages) = self.scan(&group) {
+            self.machine.returns.prepare(group, pages, used, now_ns);
+        }
     }
 
     /// Samples the return that goes on.
@@ -99,9 +134,19 @@ impl Daemon {
         self.read_launch_files(needs.launch_files);
     }
 
-    /// Scans these groups. One that cannot be read has no pages for engines, so that others are not held up by it.
+    /// Scans these groups; where nothing would be done by it one of them, and none soon after. One that cannot be read
+    /// has no pages for engines, so that others are not held up by it.
     fn scan_groups(&mut self, groups: BTreeSet<String>) {
-        for name in groups {
+        let now_ns = self.moment.now.monotonic_ns;
+        let most = match () {
+            () if groups.is_empty() || self.acts() == Acts::OnMemory => usize::MAX,
+            () if self.machine.pages_scanned_ns.is_some_and(|at_ns| now_ns.saturating_sub(at_ns) < SCANS_NS) => 0,
+            () => 1,
+        };
+        if !groups.is_empty() && most > 0 {
+            self.machine.pages_scanned_ns = Some(now_ns);
+        }
+        for name in groups.into_iter().take(most) {
             let Some(group) = self.machine.apps.of_name(&name).cloned() else { continue };
             let pages = self.scan(&group).unwrap_or_default();
             self.push_event(EventKind::Scanned { group: name, pages });

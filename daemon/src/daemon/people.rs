@@ -10,6 +10,11 @@ use brisk_sense::{Group, Sense};
 use super::{Daemon, Machine};
 use crate::apps::{self, OfGroup, Preferences, Process, ProcessGroups, SoundAndLocks};
 use crate::control::Peer;
+use crate::trials::Acts;
+
+/// How long it may take until an app that came to the foreground is told, where nothing is done for it: it has answered
+/// its user by then.
+const PATIENCE_MS: u64 = 1_000;
 
 impl Daemon {
     /// Reads what each app does for its user, unless that was done just now: for an engine that decides by it, or a
@@ -109,7 +114,8 @@ impl Daemon {
         if groups.is_empty() && self.policy.engines.uses().activities {
             self.moment.wanted_ns = Some(self.moment.now.monotonic_ns);
         }
-        Ok(reply_with(&[("group", &groups.first().map(|group| &group.name))]))
+        let patience_ms = if self.acts() == Acts::OnMemory { 0 } else { PATIENCE_MS };
+        Ok(reply_with(&[("group", &groups.first().map(|group| &group.name)), ("patience_ms", &patience_ms)]))
     }
 
     /// The apps that a window with this app id may be of. Apps of which the client may not tell are no matter: their

@@ -56,7 +56,7 @@ impl Daemon {
             self.machine.apps.forget_activities(now_ns);
         }
         let events = std::mem::take(&mut self.moment.events);
-        self.moment.events_due_ns = None;
+        (self.moment.events_due_ns, self.moment.answered_ns) = (None, None);
         self.locate_apps(&snapshot);
         let apps = self.list_apps(now_ns);
         let observed = Observed {

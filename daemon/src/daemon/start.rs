@@ -159,6 +159,7 @@ impl Daemon {
                 sources,
                 apps,
                 returns: Returns::default(),
+                pages_scanned_ns: None,
                 opens: super::pages::Opens::default(),
                 places: Places::default(),
                 devices: Vec::new(),
@@ -173,6 +174,7 @@ impl Daemon {
                 events_due_ns: None,
                 last_round_ns: None,
                 wanted_ns: None,
+                answered_ns: None,
             },
             state: State {
                 settings: Settings::default(),

@@ -91,7 +91,7 @@ fn apps_end_only_where_a_person_names_the_engine_or_wants_it() {
     assert_eq!(ends("[engines]\norder = [\"iram\"]\n"), (1, Some(Ends::Auto)));
 }
 
-/// An engine with these requests, which is tried on each app.
+/// An engine with these requests, which is tried on each app, and wants to be asked each second.
 struct Requests(Vec<Request>);
 
 impl AnyEngine for Requests {
@@ -99,9 +99,9 @@ impl AnyEngine for Requests {
         Uses::default()
     }
 
-    fn decide(&mut self, _observed: &Observed<'_>) -> Decision<()> {
-        let requests = self.0.clone();
-        Decision { state: (), requests, notes: Vec::new(), next_look_ns: None, needs: Needs::default() }
+    fn decide(&mut self, observed: &Observed<'_>) -> Decision<()> {
+        let (requests, next_look_ns) = (self.0.clone(), Some(observed.now.at_ns + 1_000_000_000));
+        Decision { state: (), requests, notes: Vec::new(), next_look_ns, needs: Needs::default() }
     }
 
     fn trial(&self) -> Option<Plan> {
@@ -169,4 +169,21 @@ fn what_is_left_out_is_of_its_subject_and_what_reads_back_may_go_on() {
     let all = [("freeze", Rule::SwitchedOff), ("page_in", Rule::SwitchedOff)];
     assert_eq!(names(&[left_out(None, Arm::Off, false)]), all, "and the app is thawed");
     assert_eq!(names(&[LeftOut { engine: "iram".to_owned(), ..left_out(None, Arm::Off, false) }]), []);
+}
+
+#[test]
+fn an_engine_of_which_nothing_is_applied_is_asked_seldom() {
+    let now = Snapshot::default();
+    let observed = Observed { previous: None, now: &now, events: &[], devices: &[], apps: &[] };
+    let mut engines = Engines::these(vec![("mars".to_owned(), Box::new(Requests(Vec::new())) as Box<dyn AnyEngine>)]);
+    let mut look_s = |left_out: &[LeftOut]| {
+        let round = engines.decide(&Config::default(), &observed, left_out);
+        round.next_look_ns.map(|next_ns| next_ns / 1_000_000_000)
+    };
+    let of = |subject, reads_back| LeftOut { engine: "mars".to_owned(), subject, arm: Arm::HeldOut, reads_back };
+    assert_eq!(look_s(&[]), Some(1));
+    assert_eq!(look_s(&[of(None, false)]), Some(5));
+    assert_eq!(look_s(&[of(Some(Subject::Machine), false)]), Some(5));
+    assert_eq!(look_s(&[of(Some(Subject::Machine), true)]), Some(1), "what was taken before is read back");
+    assert_eq!(look_s(&[of(Some(Subject::App("a".to_owned())), false)]), Some(1), "it acts on other apps");
 }

@@ -256,6 +256,8 @@ fn a_disk_is_tried_by_stretches_of_load() {
     let disk = Subject::Disk("KLUBG".to_owned());
     let stretch = |world: &mut World, requests: u64| {
         let arm = world.arm();
+        let acts = if arm == Arm::On { Acts::OnDisks } else { Acts::No };
+        assert_eq!(world.trials.acts(&world.devices, world.now.at_ns, world.now.wall_unix_ms), acts);
         world.round(1_000, Some(&disk), None, &[]);
         let read = &mut world.now.disks[0].read;
         *read = IoTotals { requests: read.requests + requests, ..*read };
@@ -332,11 +334,11 @@ fn memory_is_tried_by_blocks_of_time_after_a_wash_out() {
         world.round(60_000, subject, None, &[]);
         (arm, reads_back, scans)
     };
-    assert_eq!(world.scans(), Scans::Few, "it reads nothing back");
-    assert!(world.trials.leave_memory_alone(0, 0));
+    assert_eq!(world.scans(), Scans::AtRest, "it reads nothing back");
+    assert_eq!(world.trials.acts(&[], 0, 0), Acts::No);
     assert_eq!(hour(&mut world, true).0, Arm::Observing);
-    assert_eq!((world.only().phase, world.scans()), (Phase::OnTrial, Scans::All));
-    assert!(!world.trials.leave_memory_alone(0, 0));
+    assert_eq!((world.only().phase, world.scans()), (Phase::OnTrial, Scans::AtReturns));
+    assert_eq!(world.trials.acts(&[], 0, 0), Acts::OnMemory);
     assert_eq!(world.trials.next_ns().map(|ns| ns > world.now.at_ns), Some(true));
     let blocks: Vec<(Arm, Vec<bool>, Vec<Scans>)> = (0..4).map(|_| hour(&mut world, true)).collect();
     let of = world.only();
@@ -345,14 +347,14 @@ fn memory_is_tried_by_blocks_of_time_after_a_wash_out() {
     assert!((0.016..0.018).contains(&share) && (1_490.0..1_510.0).contains(&length_s), "{of:?}");
     for (arm, reads_back, scans) in blocks {
         if arm == Arm::On {
-            assert!(scans.iter().all(|scans| *scans == Scans::All), "{scans:?}");
+            assert!(scans.iter().all(|scans| *scans == Scans::AtReturns), "{scans:?}");
             continue;
         }
         let first = reads_back.iter().filter(|back| **back).count();
         assert!((4..=6).contains(&first) && reads_back[..first].iter().all(|back| *back), "{reads_back:?}");
         // What a scan costs is in the difference of both arms, but as long as something is read back.
-        assert!(scans[..first].iter().all(|scans| *scans == Scans::All), "{scans:?}");
-        assert!(scans[first..].iter().all(|scans| *scans == Scans::Few), "{scans:?}");
+        assert!(scans[..first].iter().all(|scans| *scans == Scans::AtReturns), "{scans:?}");
+        assert!(scans[first..].iter().all(|scans| *scans == Scans::AtRest), "{scans:?}");
     }
     hour(&mut world, false);
     assert_eq!(world.only().acted.episodes + world.only().held_out.episodes, 4, "nothing was to be done");

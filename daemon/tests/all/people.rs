@@ -60,7 +60,8 @@ fn a_shell_tells_which_app_is_in_front() {
     assert_eq!(focused(&status), Some(true));
     assert!(find(&status, &name).expect("listed").activity.front_at_ns.is_some());
     daemon.line(&format!("{name} came to the foreground"));
-    assert_eq!(client.call::<Option<String>>("SetFront", &[], "group").expect("told"), None);
+    // No engine acts: nothing is lost by telling the next one later, once no app of this machine is launched any more.
+    daemon.status_when(|_| daemon.client().call::<u64>("SetFront", &[], "patience_ms").expect("told") == 1_000);
     assert_eq!(focused(&daemon.status()), Some(false));
     assert!(set(&mut client, "group", name.as_str().into()).is_ok());
     assert_eq!(focused(&daemon.status()), Some(true));

@@ -4,6 +4,7 @@ use brisk_core::app::{App, Tolerance};
 use brisk_core::decision::{Decision, Needs, Objective, Observed};
 use brisk_core::device::Device;
 use brisk_core::event::EventKind;
+use brisk_core::knob::{Knob, QueueSetting};
 use brisk_core::reason::Reason;
 use brisk_core::snapshot::DiskRates;
 
@@ -252,6 +253,11 @@ fn request_for_device(config: &Config, device: &Device, on: bool, reason: &Reaso
         return;
     }
     let profile = profile::of(&config.profiles, device);
+    if let Some(size_kb) = profile.max_sectors_kb {
+        let reason = Reason::rule("requests_divided").word("profile", &profile.model);
+        let knob = Knob::queue(&device.name, QueueSetting::MaxSectorsKb);
+        requests.add(knob, size_kb.to_string(), Objective::Delay, &reason);
+    }
     let mut request = |setup, reason: &Reason| {
         requests.setup(device, setup, config.writes_wait_max_ms, objective, reason);
     };

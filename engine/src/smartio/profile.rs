@@ -18,9 +18,6 @@ pub struct QueueSettings {
     /// Requests that the scheduler holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nr_requests: Option<u32>,
-    /// Largest request, in KiB.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_sectors_kb: Option<u32>,
     /// Target of write-back throttling in us; 0 is off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wbt_lat_usec: Option<u32>,
@@ -54,6 +51,9 @@ pub struct Profile {
     pub model: String,
     /// Whether this is the shipped default of the kind of device, and not measured.
     pub is_default: bool,
+    /// Largest request in KiB, at all times: a change waits until all queued requests are done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_sectors_kb: Option<u32>,
     /// While the foreground waits.
     pub waiting: QueueSettings,
     /// Otherwise; empty for the settings from before brisk.

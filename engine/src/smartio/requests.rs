@@ -78,9 +78,6 @@ impl<'a> Requests<'a> {
         for (name, value) in tunables {
             add(QueueSetting::tunable(scheduler, &name), value);
         }
-        if let Some(size_kb) = setup.max_sectors_kb {
-            add(QueueSetting::MaxSectorsKb, size_kb.to_string());
-        }
         if let Some(target_us) = setup.wbt_lat_usec {
             add(QueueSetting::WbtLatUsec, target_us.to_string());
         }

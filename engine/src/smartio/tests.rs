@@ -237,18 +237,21 @@ fn a_measured_profile_goes_before_the_default() {
     let waiting = QueueSettings {
         scheduler: Some("kyber".to_owned()),
         nr_requests: Some(4),
-        max_sectors_kb: Some(128),
         wbt_lat_usec: Some(0),
         ..QueueSettings::default()
     };
-    let profile = Profile { model: "SEM16G".to_owned(), waiting, ..Profile::default() };
+    let max_sectors_kb = Some(128);
+    let profile = Profile { model: "SEM16G".to_owned(), max_sectors_kb, waiting, ..Profile::default() };
     let mut config = Config::default();
     config.profiles.insert("SEM16G".to_owned(), profile);
     let decision = machine(&ALL).run(&config, &[LAUNCH]);
     let queue: Vec<_> = texts(&decision).into_iter().filter(|(knob, _)| knob.starts_with("queue")).collect();
-    let expected = [("scheduler", "kyber"), ("nr_requests", "4"), ("max_sectors_kb", "128"), ("wbt_lat_usec", "0")];
+    let expected = [("max_sectors_kb", "128"), ("scheduler", "kyber"), ("nr_requests", "4"), ("wbt_lat_usec", "0")];
     assert_eq!(queue, expected.map(|(name, value)| (format!("queue/mmcblk0/{name}"), value.to_owned())));
-    assert!(decision.requests[0].reason.to_string().ends_with("profile measured on SEM16G)"));
+    assert!(decision.requests[1].reason.to_string().ends_with("profile measured on SEM16G)"));
+    // A change of the largest request stops the queue, so it does not come and go with the foreground's waits.
+    let calm = texts(&machine(&ALL).run(&config, &[WRITES]));
+    assert_eq!(calm, [("queue/mmcblk0/max_sectors_kb".to_owned(), "128".to_owned())]);
     // Not the driver's tags.
     if let Some(profile) = config.profiles.get_mut("SEM16G") {
         profile.waiting.scheduler = Some("none".to_owned());

@@ -12,6 +12,8 @@ pub mod scheduler;
 pub const NEVER: u64 = u64::MAX;
 /// The most credit: the longest hold in a row.
 pub const CREDIT_NS: u64 = 20_000_000;
+/// Of what reads wait for a cache, so much is charged to writes in a turn of holds.
+pub const HIDDEN_NS: u64 = 5_000_000;
 /// How long the next step of a commit is expected.
 pub const COMMIT_NS: u64 = 2_000_000;
 /// Without reads and commits, background writes in the device beyond both of these wait.
@@ -48,6 +50,8 @@ pub struct View {
     pub beside: bool,
     /// Whether the credit is being used.
     pub holding: bool,
+    /// Whether a read is in the device since before the last write went, whose program it waits for.
+    pub overtaken: bool,
 }
 
 mod raw {
@@ -69,6 +73,10 @@ mod raw {
         pub safe fn host_hold_ns(pause_ns: u32, hits: u32, most_ns: u64) -> u64;
         /// Credit after a time with background writes, or without any in the device.
         pub safe fn host_credit(credit_ns: u64, elapsed_ns: u64, busy: bool, idle: bool, share_percent: u32) -> u64;
+        /// The shortest of the last thousand or so; 0 stands for not known.
+        pub safe fn host_shortest(old: u32, sample: u64) -> u32;
+        /// What a read took beyond its own time.
+        pub safe fn host_hidden(took_ns: u64, shortest_ns: u32, pages: u32) -> u64;
         /// Whether the credit is being used.
         pub safe fn host_holding(holding: bool, credit_ns: u64) -> bool;
         /// Whether a background write may go now.
@@ -81,7 +89,8 @@ mod raw {
 }
 
 pub use raw::{
-    host_continuous as continuous, host_credit as credit_ns, host_hold_most as hold_most_ns, host_hold_ns as hold_ns,
-    host_holding as holding, host_judge as judge, host_learn_hits as learn_hits, host_mean as mean, host_tags as tags,
-    host_view_bytes as view_bytes, host_wake_ns as wake_ns,
+    host_continuous as continuous, host_credit as credit_ns, host_hidden as hidden_ns, host_hold_most as hold_most_ns,
+    host_hold_ns as hold_ns, host_holding as holding, host_judge as judge, host_learn_hits as learn_hits,
+    host_mean as mean, host_shortest as shortest, host_tags as tags, host_view_bytes as view_bytes,
+    host_wake_ns as wake_ns,
 };

@@ -310,6 +310,39 @@ fn a_writer_that_waits_for_each_write_is_as_fast_as_its_share_allows() {
 }
 
 #[test]
+fn what_a_cache_programs_later_is_time_of_the_writes() {
+    let device = Device { depth: 4, cache: 32, write_ns: 8 * MS, read_ns: 500 * US, ..SERIAL };
+    let threads = numbered([Thread::of(Op::Read, u32::MAX), Thread::of(Op::Write, u32::MAX)]);
+    // Alone it writes one in 8 ms.
+    for (share, reads_at_most, writes_at_least) in [(10, 2.0, 0.1), (77, 8.0, 0.6)] {
+        let tunables = Tunables { write_share_percent: share, ..Tunables::default() };
+        let outcome = run(tunables, device, &threads, 20_000 * MS);
+        let [reads, writes] = &outcome.threads[..] else { unreachable!("two threads") };
+        let late = Seen { latencies_ns: reads.latencies_ns[reads.latencies_ns.len() / 4..].to_vec(), ..reads.clone() };
+        let slowdown = mean_ns(&late) / device.read_ns as f64;
+        assert!(slowdown <= reads_at_most, "share {share}: {slowdown:.2} times as long as alone");
+        let wrote = f64::from(writes.done) * device.write_ns as f64 / outcome.end_ns as f64;
+        assert!(wrote >= writes_at_least, "share {share}: {wrote:.2} of the time");
+    }
+}
+
+#[test]
+fn reads_that_are_slow_by_themselves_cost_a_waiting_writer_half_of_its_time_at_most() {
+    for (readers, think_ns) in [(1, 10 * US), (1, MS), (4, 100 * US)] {
+        for read_spread in [2, 8, 40] {
+            let device = Device { read_spread, ..SERIAL };
+            let reader = Thread { think_ns, ..Thread::of(Op::Read, u32::MAX) };
+            let writer = Thread { think_ns: US, ..Thread::of(Op::Write, u32::MAX) };
+            let [alone, mixed] = writes_alone_and_mixed(device, &vec![reader; readers], &[writer], Tunables::default());
+            // Beside what is in the device before it.
+            let before = (device.read_ns * (1 + read_spread / 2)) * readers as u64;
+            let bound = 1.5 * (device.write_ns + before) as f64 / device.write_ns as f64;
+            assert!(mixed * bound >= alone, "spread {read_spread}, {readers} readers: {mixed} of {alone}");
+        }
+    }
+}
+
+#[test]
 fn readers_that_pause_shortly_read_several_times_between_two_writes() {
     // Writes of 12.8 ms.
     let device = Device { units: 4, placed: true, wide: true, write_ns: 1_600 * US, ..SERIAL };
@@ -353,6 +386,16 @@ fn the_idle_class_gets_an_eighth_beside_others_and_all_of_it_alone() {
         assert!(alone * device.write_ns as f64 >= 0.99 * (3_000 * MS) as f64, "{alone}");
         assert!((0.05..=0.2).contains(&(mixed / alone)), "{mixed} of {alone}");
     }
+}
+
+#[test]
+fn the_idle_class_goes_on_when_the_next_step_of_a_commit_does_not_come() {
+    let device = Device { write_ns: 5 * MS, ..SERIAL };
+    let idle = Thread { priority: (Class::Idle, 0), think_ns: US, ..Thread::of(Op::Write, u32::MAX) };
+    let commit = Thread { awaited: true, think_ns: 40 * MS, ..Thread::of(Op::Write, u32::MAX) };
+    let [alone, mixed] = writes_alone_and_mixed(device, &[commit], &[idle], Tunables::default());
+    // Of 50 ms, a commit takes 5, one that is in the device before it 5, and 2 pass behind it.
+    assert!(mixed >= 0.7 * alone, "{mixed} of {alone}");
 }
 
 #[test]

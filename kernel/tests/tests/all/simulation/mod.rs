@@ -46,6 +46,10 @@ pub(crate) struct Device {
     pub(crate) placed: bool,
     /// A write of more than 64 KiB takes all units.
     pub(crate) wide: bool,
+    /// Reads take up to so many times longer.
+    pub(crate) read_spread: u64,
+    /// So many writes are done at once, and programmed one by one between reads; for a device of one unit.
+    pub(crate) cache: u32,
     /// Each so many-th request is given back once; 0: none.
     pub(crate) requeue_every: u64,
 }
@@ -58,8 +62,13 @@ pub(crate) const SERIAL: Device = Device {
     write_spread_ns: 0,
     placed: false,
     wide: false,
+    read_spread: 0,
+    cache: 0,
     requeue_every: 0,
 };
+
+/// Time of a write into the cache.
+const CACHED_NS: u64 = 80 * US;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Seen {
@@ -100,7 +109,7 @@ pub(crate) fn write_ns(device: Device, thread: &Thread) -> u64 {
 }
 
 /// Some number up to `most`, by the place in a row.
-fn spread(place: u64, most: u64) -> u64 {
+fn spread_of(place: u64, most: u64) -> u64 {
     (place.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % (most + 1)
 }
 
@@ -114,6 +123,7 @@ pub(crate) fn run(tunables: Tunables, device: Device, threads: &[Thread], end_ns
     let mut in_device: Vec<(u64, usize)> = Vec::new();
     let mut busy = vec![0_u64; device.units];
     let (mut count, mut full) = (0_u64, false);
+    let mut programs = 0;
     let mut outcome = Outcome { threads: vec![Seen::default(); threads.len()], ..Outcome::default() };
     loop {
         let left = |id: &usize| outcome.threads[*id].done < threads[*id].requests;
@@ -186,11 +196,27 @@ pub(crate) fn run(tunables: Tunables, device: Device, threads: &[Thread], end_ns
                     "{own_in_flight} of {own:?} while another level waits"
                 );
             }
-            let place = spread(outcome.dispatched.len() as u64, device.units as u64 - 1) as usize;
+            let place = spread_of(outcome.dispatched.len() as u64, device.units as u64 - 1) as usize;
             let free = (0..busy.len()).min_by_key(|unit| busy[*unit]).expect("one at least");
             let unit = if device.placed { place } else { free };
-            let spread = spread(outcome.dispatched.len() as u64, device.write_spread_ns);
-            let service = if request.op == Op::Read { device.read_ns } else { write_ns(device, &threads[id]) + spread };
+            let spread = spread_of(outcome.dispatched.len() as u64, device.write_spread_ns);
+            let reads = outcome.dispatched.len() as u64;
+            let service = if request.op == Op::Read {
+                device.read_ns * (1 + spread_of(reads, device.read_spread))
+            } else {
+                write_ns(device, &threads[id]) + spread
+            };
+            // What the cache programs meanwhile: one after the other, as no read waits.
+            while programs > 0 && busy[0] <= now {
+                (busy[0], programs) = (busy[0] + device.write_ns, programs - 1);
+            }
+            if request.op == Op::Write && programs < device.cache {
+                programs += 1;
+                busy[0] = busy[0].max(now);
+                in_device.push((now + CACHED_NS, id));
+                sent[id].as_mut().expect("it was sent").in_device = true;
+                continue;
+            }
             let wide = device.wide && request.op == Op::Write && threads[id].bytes > 65_536;
             let free = if wide { busy.iter().copied().max().expect("one at least") } else { busy[unit] };
             let end = free.max(now) + service;
