@@ -328,8 +328,8 @@ impl Daemon {
         self.timers.set(timer::CONTROL, self.server.as_mut().and_then(|server| server.next_ns(now_ns)));
     }
 
-    /// A round is due when events wait or an engine wants to be asked, at a minimum distance from the last, and not while
-    /// an app answers for which nothing would be done.
+    /// A round is due when events wait or an engine wants to be asked, at a minimum distance from the last, and not
+    /// while an app answers for which nothing would be done.
     fn schedule_round(&mut self) {
         let moment = &self.moment;
         let events_due_ns = moment.events_due_ns.filter(|_| !moment.events.is_empty());

@@ -242,8 +242,8 @@ mod tests {
 
     #[test]
     fn a_request_is_whole_only_with_its_body() {
-        let text = "POST /act?x=1&y=a%20b+c HTTP/1.1\r\nHost: localhost\r\nCookie: a=1; b=2\r\nContent-Length: 7\r\n\r\n\
-                    do=stopGET";
+        let text = "POST /act?x=1&y=a%20b+c HTTP/1.1\r\nHost: localhost\r\nCookie: a=1; b=2\r\n\
+                    Content-Length: 7\r\n\r\ndo=stopGET";
         let (request, length) = Request::parse(text.as_bytes()).expect("a request").expect("whole");
         assert_eq!(length, text.len() - 3);
         assert_eq!((request.method, request.path.as_str()), (Method::Post, "/act"));

@@ -214,7 +214,9 @@ pub(crate) fn whole(view: &View<'_>, parts: &Parts) -> String {
             nav aria-label=(view.say(texts::CONTENTS)) { ul {
                 @for (id, _, short) in SECTIONS { li { a href=(format!("#{id}")) { (view.say(short)) } } }
             } }
-            a.language href=(format!("/?lang={other}")) lang=(other) hreflang=(other) { (view.say(texts::OTHER_LANGUAGE)) }
+            a.language href=(format!("/?lang={other}")) lang=(other) hreflang=(other) {
+                (view.say(texts::OTHER_LANGUAGE))
+            }
         }
         p.offline id="offline" role="alert" hidden { (view.say(texts::OFFLINE)) }
         main id="content" tabindex="-1" { (content) }

@@ -183,7 +183,8 @@ texts! {
     NOT_ALLOWED: "You may not ask the service of brisk.", "Sie dürfen den Dienst von brisk nicht fragen.";
     NOT_ALLOWED_HOW: "Users of the group 'brisk' may. As root, add yourself, then log in again:",
         "Benutzer der Gruppe 'brisk' dürfen es. Als root sich hinzufügen, dann neu anmelden:";
-    NO_ANSWER: "The service of brisk does not answer as expected.", "Der Dienst von brisk antwortet nicht wie erwartet.";
+    NO_ANSWER: "The service of brisk does not answer as expected.",
+        "Der Dienst von brisk antwortet nicht wie erwartet.";
     PAUSED: "brisk is paused: everything is as it was before brisk.",
         "brisk pausiert: Alles ist so, wie es ohne brisk war.";
     DRY_RUN: "brisk only plans: its service was started with --dry-run, and changes nothing.",
@@ -211,7 +212,8 @@ texts! {
     STORAGE_MORE: "while others write, apps wait {0} longer for storage",
         "während andere schreiben, warten Apps {0} länger auf den Speicher";
     STALL_LESS: "apps wait {0} less for storage and memory", "Apps warten {0} kürzer auf Speicher und Arbeitsspeicher";
-    STALL_MORE: "apps wait {0} longer for storage and memory", "Apps warten {0} länger auf Speicher und Arbeitsspeicher";
+    STALL_MORE: "apps wait {0} longer for storage and memory",
+        "Apps warten {0} länger auf Speicher und Arbeitsspeicher";
     BUSY_LESS: "the disk is busy {0} less for a request", "der Datenträger ist je Auftrag {0} kürzer beschäftigt";
     BUSY_MORE: "the disk is busy {0} longer for a request", "der Datenträger ist je Auftrag {0} länger beschäftigt";
     RANGE: "{0} ({1} to {2})", "{0} ({1} bis {2})";
@@ -263,8 +265,8 @@ texts! {
     ENGINES: "Engines", "Verfahren";
     ENGINES_HOW: "Each is tried in daily use: a coin decides when it is left out, and both are compared. One that does \
                   not pay rests.",
-        "Jedes wird im Alltag erprobt: Eine Münze entscheidet, wann es ausgelassen wird, und beides wird verglichen. Was \
-         nichts bringt, ruht.";
+        "Jedes wird im Alltag erprobt: Eine Münze entscheidet, wann es ausgelassen wird, und beides wird verglichen. \
+         Was nichts bringt, ruht.";
     PREFETCH: "Launch prefetch", "Vorauslesen beim Start";
     PREFETCH_FOR: "What a launch reads is read ahead, in one go.",
         "Was ein Start liest, wird in einem Zug vorausgelesen.";

@@ -51,9 +51,9 @@ mod tests {
     #[cfg(target_endian = "little")]
     fn the_established_connection_of_both_addresses_has_the_user() {
         let text = format!(
-            "{HEAD}\n   0: 0100007F:2046 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 1\n   1: \
-             0100007F:9C40 0100007F:2046 06 00000000:00000000 00:00000000 00000000  0        0 2\n   2: 0100007F:9C40 \
-             0100007F:2046 01 00000000:00000000 02:00000E9B 00000000  1001        0 3\n"
+            "{HEAD}\n   0: 0100007F:2046 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 1\n   \
+             1: 0100007F:9C40 0100007F:2046 06 00000000:00000000 00:00000000 00000000  0        0 2\n   \
+             2: 0100007F:9C40 0100007F:2046 01 00000000:00000000 02:00000E9B 00000000  1001        0 3\n"
         );
         let address = |text: &str| -> SocketAddr { text.parse().expect("an address") };
         let owner = |from, to| parse_tcp_owner(text.as_bytes(), address(from), address(to)).expect("a table");

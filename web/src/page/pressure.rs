@@ -78,7 +78,8 @@ fn tile(view: &View<'_>, name: Text, value: &str, percent: Option<f64>, tone: &s
             dd {
                 (value)
                 @if let Some(percent) = percent {
-                    svg class=(format!("gauge {tone}")) viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true" {
+                    svg class=(format!("gauge {tone}")) viewBox="0 0 100 4" preserveAspectRatio="none"
+                        aria-hidden="true" {
                         rect.all width="100" height="4" {}
                         rect.some width=(format!("{:.1}", percent.clamp(0.0, 100.0))) height="4" {}
                     }
