@@ -5,7 +5,7 @@ It makes a daemon with a run directory of its own, which manages no disk, apps i
 page's program; all end with it. Screenshots of each state, in three widths and both schemes, lie in
 target/web-test; the last lines say what a page costs.
 
-usage: scripts/web-test [DIR] [--only WORD] [--apps N]
+usage: web/tests/browser.py [DIR] [--only WORD] [--apps N]
   DIR           the directory of brisk and brisk-web [default: target/debug]
   --only WORD   the tests whose names have this word
   --apps N      so many apps, 20 at the least [default: 203]
@@ -27,7 +27,7 @@ import venv
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
-TREE = Path(__file__).resolve().parent.parent
+TREE = Path(__file__).resolve().parents[2]
 WORK = TREE / "target" / "web-test"
 GROUPS = Path("/sys/fs/cgroup/unified") if Path("/sys/fs/cgroup/unified").is_dir() else Path("/sys/fs/cgroup")
 HOSTILE = "<img src=x onerror=document.title='hit'>"
