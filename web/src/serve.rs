@@ -10,7 +10,7 @@
 //! | `POST /link` | a new link | a Unix socket |
 //! | `/page.css`, `/page.js`, `/icon.svg` | parts of the page | - |
 //!
-//! A slow client delays nobody: what it has not taken within [`WRITES_FOR`] ends its connection, and a patch is made
+//! A slow client delays no other: what it has not taken within [`WRITES_FOR`] ends its connection, and a patch is made
 //! when it has taken the last one, of the state at that moment.
 
 use std::io::{self, Read as _, Write as _};

@@ -16,6 +16,18 @@ use swapped::{Kind, PAGE, PAGES, swap_of};
 const OBSERVES: &str = "[engines]\norder = \"auto\"\n[mars]\npage_out = false\n";
 const CONFIG: &str = "[engines]\norder = [\"mars\"]\ntrial = false\n[mars]\npage_out = false\n";
 
+/// That the engine learned of 1,000 pages from a return, of which nothing was read back; their bytes.
+fn has_taught(daemon: &Briskd, name: &str) -> u64 {
+    // It hears of the return in the next round.
+    let status = daemon.status_when(|_| pages(daemon, name).need_bytes.is_some());
+    assert_eq!(read_back(&status, name), []);
+    let known = pages(daemon, name).pages.expect("scanned");
+    let bytes = 1000 * PAGE as u64;
+    // The program itself touches some pages, too.
+    assert!((bytes..bytes + bytes / 4).contains(&known.hot_bytes), "{known:?}");
+    bytes
+}
+
 #[test]
 #[ignore = "is run by another test"]
 fn app_that_uses_its_pages() {
@@ -37,12 +49,7 @@ fn what_returns_touch_is_learned_kept_and_read_back() {
     front(&daemon, Some(&it.name));
     it.app.use_pages(100, 1100);
     daemon.line(&format!("the return to {} ended", it.name));
-    let status = daemon.status_when(|_| pages(&daemon, &it.name).need_bytes.is_some());
-    assert_eq!(read_back(&status, &it.name), []);
-    let known = pages(&daemon, &it.name).pages.expect("scanned");
-    let bytes = 1000 * PAGE as u64;
-    // The program itself touches some pages, too.
-    assert!((bytes..bytes + bytes / 4).contains(&known.hot_bytes), "{known:?}");
+    let bytes = has_taught(&daemon, &it.name);
 
     // It outlives the daemon.
     let (status, dir) = daemon.end(Signal::TERM);
@@ -100,12 +107,7 @@ fn while_an_engine_observes_a_return_teaches_by_a_scan_before_it() {
     front(&daemon, Some(&it.name));
     it.app.use_pages(100, 1100);
     daemon.line(&format!("the return to {} ended", it.name));
-    // The engine hears of it in the next round.
-    let status = daemon.status_when(|_| pages(&daemon, &it.name).need_bytes.is_some());
-    assert_eq!(read_back(&status, &it.name), []);
-    let known = pages(&daemon, &it.name).pages.expect("scanned");
-    let bytes = 1000 * PAGE as u64;
-    assert!((bytes..bytes + bytes / 4).contains(&known.hot_bytes), "{known:?}");
+    has_taught(&daemon, &it.name);
     let (status, _dir) = daemon.end(Signal::TERM);
     assert!(status.success());
 }
