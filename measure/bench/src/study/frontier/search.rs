@@ -136,7 +136,8 @@ impl<'a> Search<'a> {
     pub(super) fn run(&mut self) -> Result<()> {
         self.calibrate()?;
         if self.options.written_bytes_max.is_some() {
-            self.measure_writes()?;
+            // The baseline first, which tells the rate of writes.
+            self.round(Vec::new())?;
         }
         let beginning = self.space.beginning();
         let full = Plan::full(beginning.len(), self.options.common.runs as usize);
@@ -264,26 +265,25 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Runs each load for a moment, for the rate of its writes.
-    fn measure_writes(&mut self) -> Result<()> {
-        for load in 0..LOADS.len() {
-            let trial = self.trial(load, 0);
-            self.report("rate of writes");
-            let outcome = self.run_trial(&trial)?;
-            self.bed.wrote((outcome.write_bytes_per_s * trial.length.as_secs_f64()) as u64);
-        }
-        Ok(())
-    }
-
-    /// One trial of one load; records its overhead.
+    /// One trial of one load; records its overhead, and what it wrote: what its buffer left behind is written after its
+    /// length, so that the disk tells more than the outcome.
     fn run_trial(&mut self, trial: &Trial) -> Result<Outcome> {
-        let began = Instant::now();
+        let (began, before_bytes) = (Instant::now(), self.disk_written_bytes());
         let outcome = trial::run(self.sense, self.bed, self.disk, trial, self.control)?;
+        if trial.writers != Writers::None {
+            let of_trial = (outcome.write_bytes_per_s * trial.length.as_secs_f64()) as u64;
+            self.bed.wrote(of_trial.max(self.disk_written_bytes().saturating_sub(before_bytes)));
+        }
         // Reads alone leave nothing to drain.
         if trial.writers != Writers::None {
             self.overheads_s.push(began.elapsed().saturating_sub(trial.length).as_secs_f64());
         }
         Ok(outcome)
+    }
+
+    /// Bytes that the disk has written; 0 where it does not tell.
+    fn disk_written_bytes(&self) -> u64 {
+        self.sense.disk_stats_of(self.disk).ok().flatten().map_or(0, |disk| disk.write.bytes)
     }
 
     /// Reports progress by the clock, and the remaining time.
@@ -335,7 +335,6 @@ impl<'a> Search<'a> {
                 let number = self.samples[index][load].read_us.len();
                 let trial = Trial { realtime: self.space.priorities(&candidate), ..self.trial(load, number) };
                 let outcome = self.run_trial(&trial)?;
-                self.bed.wrote((outcome.write_bytes_per_s * trial.length.as_secs_f64()) as u64);
                 self.samples[index][load].add(&outcome, trial.length);
             }
         }
