@@ -282,19 +282,23 @@ impl MemoryGroup {
         })
     }
 
-    /// What of it and its children is in swap; `None` where the kernel does not count swap by group.
+    /// What of it and its children is in swap; `None` where the kernel does not count swap by group. By its counters of
+    /// pages and not by `memory.stat`, which Linux 6.18 at times has not brought up to date.
     ///
     /// # Errors
     /// When it cannot be read.
     pub fn swapped_bytes(&self) -> Result<Option<u64>> {
-        let (marker, file) = match self.version {
-            Version::V1 => ("memory.memsw.usage_in_bytes", None),
-            Version::V2 => ("memory.swap.current", Some("memory.swap.current")),
+        let file = match self.version {
+            Version::V1 => "memory.memsw.usage_in_bytes",
+            Version::V2 => "memory.swap.current",
         };
-        if !self.dir.join(marker).exists() {
+        if !self.dir.join(file).exists() {
             return Ok(None);
         }
-        file.map_or_else(|| self.stat(["swap"]), |file| self.number(file)).map(Some)
+        let bytes = self.number(file)?;
+        // Version 1 counts memory and swap together.
+        let in_memory_bytes = if self.version == Version::V1 { self.usage_bytes()? } else { 0 };
+        Ok(Some(bytes.saturating_sub(in_memory_bytes)))
     }
 
     /// The limit in force; without one a number above all memory.
