@@ -8,7 +8,7 @@
 //!
 //! - [`learned`], [`history`]: which pages the launches of an app use. In launches that are learned the kernel reads
 //!   ahead little (a setting, `queue/DEVICE/read_ahead_kb`), so that what is mapped is nearly what was used. At 0 that would
-//!   be exact, and such a launch take 1.16 (Galaxy S5) to 1.25 of the time (Nexus 4).
+//!   be exact, and such a launch take 1.13 (Galaxy S5) to 1.25 of the time (Nexus 4).
 //! - [`plan`]: what is read, in which order, and how much of it at once.
 //! - `launches`: launches that go on, from event to request; `survey`: what is known, for people.
 //!
