@@ -113,8 +113,8 @@ impl Daemon {
     }
 
     pub(super) fn list_apps(&mut self, now_ns: u64) -> Vec<App> {
-        let Machine { sense, apps, .. } = &mut self.machine;
-        apps.refresh(now_ns, |dir| nice_min(sense, dir), |dir| sense.cgroup_settings(dir));
+        let Machine { sense, apps, hierarchies, .. } = &mut self.machine;
+        apps.refresh(now_ns, |dir| nice_min(sense, dir), |dir| sense.cgroup_settings(hierarchies, dir));
         apps.list(&self.policy.config.apps, &self.policy.config.services)
     }
 
