@@ -18,6 +18,7 @@
 mod client;
 pub mod dirs;
 pub mod init;
+mod job;
 mod loss;
 mod message;
 mod method;
@@ -34,6 +35,7 @@ mod tries;
 
 pub use client::{Client, ClientError};
 pub use dirs::{SESSION_SOCKET, SOCKET, run_dir};
+pub use job::{JOB_SOCKET, Job, JobEnd, JobKind};
 pub use loss::{Loss, LossKind};
 pub use message::{CALL_BYTES_MAX, Call, DESCRIPTION, INTERFACE, Reply, SERVICE, SERVICE_DESCRIPTION, reply_with};
 pub use method::{Fault, Method, Target, understand};

@@ -139,7 +139,7 @@ fn an_app_is_protected_by_one_command() {
         text(&said.stdout),
         "signal is protected from the next start of briskd on; no app of this id runs at present ('brisk apps')\n"
     );
-    let drop_in = dir.join("brisk.d/80-protect.toml");
+    let drop_in = dir.join("brisk.d/80-apps.toml");
     let shown = text(&brisk(&["config", "show", name(&file)]).stdout);
     let line = format!("protect = [\"org.a\", \"signal\"]  # {}", drop_in.display());
     assert!(shown.lines().any(|one| one == line), "{shown}");

@@ -79,6 +79,12 @@ impl Daemon {
             Method::GetTrials => Ok(reply_with(&[("trials", &self.policy.trials.show(true))])),
             Method::SetTrial(engine, ladder) => self.set_trial(engine, *ladder),
             Method::Forget(app) => self.forget(app.as_deref()),
+            Method::SetApp(app, to) => self.set_app(app, to),
+            Method::GetConfig => self.config_text(may_change),
+            Method::SetConfig(text, version, check) => self.set_config(text, version, *check),
+            Method::StartJob(job, device) => self.start_job(*job, device.clone()),
+            Method::StopJob => self.jobs.stop().map(|()| reply_with(&[])).map_err(Fault::CannotRun),
+            Method::GetJob => Ok(reply_with(&[("job", &self.jobs.shown())])),
         }
     }
 
