@@ -17,8 +17,10 @@ pub const PROGRAM: &str = "brisk-web";
 pub const AFTER_HELP: &str = "\
 The page shows what is in front, pressure on storage and memory, what each engine gains with its evidence, apps with \
 their memory and what would be taken from first, every setting that brisk has changed with its reason, and what \
-happens. It switches engines and puts everything back where the daemon lets this user, and names the command \
-otherwise.
+happens. It switches engines, protects apps, edits the configuration, has this device measured and puts everything \
+back where the daemon lets this user, and names the command otherwise.
+
+Of a record it shows, with a slider over decisions, what was seen, decided and written; such a page changes nothing.
 
 The link works once, and lets one browser in. Only processes of this user, and of root, are answered; no request \
 leaves the machine. Where the unit brisk-web.socket of the user is enabled, the command prints a link of its service, \
@@ -27,6 +29,7 @@ which begins with that and ends after ten minutes without a page. What is begun 
 Examples:
   brisk web --open
   brisk web --listen 127.0.0.1:8262
+  brisk web day.brisk --open
   ssh -L 8262:127.0.0.1:8262 device brisk web --listen 127.0.0.1:8262    # the page of another device
 
 Exit codes: 0 ended, or the link of a service was printed, 2 not possible.";
@@ -35,6 +38,8 @@ Exit codes: 0 ended, or the link of a service was printed, 2 not possible.";
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
+    /// Show this record of the daemon instead: what was seen, decided and written at each decision
+    pub record: Option<PathBuf>,
     /// Open the page in the browser of this session
     #[arg(long)]
     pub open: bool,
@@ -95,6 +100,7 @@ pub fn hand_over(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(dir) = &args.run_dir {
         command.arg("--run-dir").arg(dir);
     }
+    command.args(&args.record);
     let failed = command.exec();
     Err(failed).with_context(|| format!("cannot run {}: install the package {PROGRAM} anew", program.display()))
 }

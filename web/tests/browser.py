@@ -15,6 +15,7 @@ import contextlib
 import http.client
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -100,8 +101,8 @@ class Device:
         self.port = int(self.link.split(":")[2].split("/")[0])
         self.url = f"http://127.0.0.1:{self.port}/"
 
-    def ask(self, *words):
-        words = [self.programs / "brisk", *words, "--run-dir", self.run_dir]
+    def ask(self, *words, run_dir=True):
+        words = [self.programs / "brisk", *words, *(["--run-dir", self.run_dir] if run_dir else [])]
         return subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
     def json(self, *words):
@@ -172,6 +173,62 @@ class Tests:
         assert ladder() == "auto"
         self.expect(page.locator("#said")).to_contain_text("MARS is switched")
         assert page.evaluate("document.activeElement.value") == "auto", "focus is lost"
+
+    def test_an_app_is_protected_or_ends_first_and_that_is_taken_back(self):
+        page = self.page()
+        config = lambda: self.device.ask("config", "show", self.device.run_dir / "brisk.toml", run_dir=False)
+        page.locator("#app-filter").fill("evince")
+        protect = page.locator("#app-list tr:visible").get_by_role("button", name="Protect")
+        protect.click()
+        self.expect(page.locator("#said")).to_contain_text("org.gnome.Evince is protected")
+        self.expect(protect).to_have_attribute("aria-pressed", "true")
+        self.expect(page.locator("#app-list tr:visible")).to_contain_text("never")
+        assert 'protect = ["org.gnome.Evince"]' in config(), config()
+        page.locator("#app-list tr:visible").get_by_role("button", name="End first").click()
+        self.expect(protect).to_have_attribute("aria-pressed", "false")
+        assert 'end_first = ["org.gnome.Evince"]' in config() and "protect = []" in config(), config()
+        page.locator("#app-list tr:visible").get_by_role("button", name="End first").click()
+        self.expect(page.locator("#said")).to_contain_text("like any other app")
+        assert not list((self.device.run_dir / "brisk.d").iterdir())
+
+    def test_the_configuration_is_checked_compared_and_saved_with_its_comments(self):
+        page = self.page(bypass_csp=True)
+        page.get_by_role("link", name="Edit the configuration").click()
+        text, file = page.get_by_label("Text of the file"), self.device.run_dir / "brisk.toml"
+        before = file.read_text()
+        self.expect(text).to_have_value(before)
+        text.fill(before + "devise = 1\n")
+        page.get_by_role("button", name="Check").click()
+        self.expect(page.get_by_role("alert")).to_contain_text("did you mean 'devices'?")
+        self.expect(page.get_by_role("button", name="Save")).to_have_count(0)
+        text.fill(before + "# mine <b>\n[engines]\ntrial = true\n")
+        page.get_by_role("button", name="Check").click()
+        self.expect(page.locator(".diff ins")).to_have_text(["+ # mine <b>", "+ [engines]", "+ trial = true"])
+        self.axe_finds_nothing(page)
+        page.screenshot(path=WORK / "configuration.png", full_page=True)
+        assert file.read_text() == before
+        file.write_text(before + "# another\n")
+        page.get_by_role("button", name="Save").click()
+        self.expect(page.get_by_role("alert")).to_contain_text("was changed by another program meanwhile")
+        page.get_by_role("button", name="Check").click()
+        page.get_by_role("button", name="Save").click()
+        self.expect(page.get_by_role("status")).to_contain_text("It is saved")
+        assert file.read_text() == before + "# mine <b>\n[engines]\ntrial = true\n"
+        file.write_text(before)
+        self.device.ask("config", "reload")
+
+    def test_a_measurement_shows_how_far_it_is_and_is_stopped(self):
+        page = self.page()
+        page.locator("#job-start").get_by_role("button", name="Benchmark").click()
+        page.get_by_role("dialog").get_by_role("button", name="Benchmark").click()
+        job = page.locator("#job")
+        self.expect(job.locator("progress[value]")).to_have_attribute("value", re.compile("[1-9]"))
+        self.expect(page.locator("#job-start")).to_be_empty()
+        page.screenshot(path=WORK / "measurement.png", full_page=True)
+        job.get_by_role("button", name="Stop").click()
+        self.expect(job).to_contain_text("stopped")
+        self.expect(job.locator("pre")).to_contain_text("nothing is left behind")
+        self.expect(page.locator("#job-start button")).to_have_count(1)
 
     def test_everything_is_put_back_once_a_person_agrees(self):
         page = self.page()
@@ -292,13 +349,16 @@ class Tests:
         other = subprocess.run(["/usr/bin/python3", "-c", ask], capture_output=True, text=True, user=65534)
         assert own.stdout == "200\n" and other.returncode != 0 and not other.stdout, (own, other)
 
+    def axe_finds_nothing(self, page):
+        page.evaluate(self.axe)
+        found = page.evaluate("axe.run()")["violations"]
+        assert not found, [(one["id"], [node["target"] for node in one["nodes"]]) for one in found]
+
     def test_axe_finds_nothing(self):
         for options in ({}, {"color_scheme": "dark"}, {"viewport": {"width": 360, "height": 740}, "locale": "de"}):
             page = self.page(bypass_csp=True, **options)
             self.expect(page.locator("#engine-list article")).to_have_count(5)
-            page.evaluate(self.axe)
-            found = page.evaluate("axe.run()")["violations"]
-            assert not found, [(one["id"], [node["target"] for node in one["nodes"]]) for one in found]
+            self.axe_finds_nothing(page)
 
     def test_no_width_scrolls_sideways_and_screenshots_are_there(self):
         for scheme in ("light", "dark"):

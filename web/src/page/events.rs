@@ -9,7 +9,10 @@ use crate::texts;
 
 pub(super) fn add(view: &View<'_>, machine: &Machine, parts: &mut Parts) {
     let seen = view.seen;
-    let since = view.language.fill(texts::EVENTS_SINCE, &[&view.moment(seen.events_since_unix_ms)]);
+    let since = match view.is_record {
+        true => view.say(texts::EVENTS_BEFORE).to_owned(),
+        false => view.language.fill(texts::EVENTS_SINCE, &[&view.moment(seen.events_since_unix_ms)]),
+    };
     parts.block(
         "events-head",
         html! {

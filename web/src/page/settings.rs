@@ -66,7 +66,7 @@ fn line(view: &View<'_>, of: &SettingState, id: &str) -> Markup {
             (cell(texts::BEFORE, "", html! { (of.original.as_deref().unwrap_or("–")) }))
             (cell(texts::SINCE_HEAD, "", html! { (view.moment(of.since_unix_ms)) }))
             (cell(texts::BY, "", html! { (by) }))
-            (cell(texts::WHY, "long", view.english(&of.resolved.reason.to_string())))
+            (cell(texts::WHY, "long", view.reason(&of.resolved.reason)))
         }
     }
 }

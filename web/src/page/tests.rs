@@ -72,6 +72,7 @@ fn seen(machine: Machine) -> Seen {
         minutes: (0..100).map(point).collect(),
         events: vec![Event { number: 1, at_unix_ms: NOW_MS, text }],
         events_since_unix_ms: NOW_MS - 60_000,
+        job: None,
         own_bytes: 5 << 20,
     }
 }
@@ -86,7 +87,7 @@ fn sample() -> Seen {
 }
 
 fn view(seen: &Seen, language: Language) -> View<'_> {
-    View { seen, language, token: "token", now_unix_ms: NOW_MS }
+    View { seen, language, token: "token", now_unix_ms: NOW_MS, is_record: false }
 }
 
 fn of(seen: &Seen, language: Language) -> String {
