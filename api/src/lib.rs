@@ -26,6 +26,7 @@ mod pressure;
 pub mod render;
 pub mod resting;
 mod rights;
+mod said;
 mod status;
 mod surveys;
 #[cfg(test)]
@@ -42,6 +43,7 @@ pub use method::{Fault, Method, Target, understand};
 pub use pressure::{Pressure, PressureSpan};
 pub use resting::Resting;
 pub use rights::LackingRight;
+pub use said::{Part, Said};
 pub use status::{
     Cost, Counts, Device, Estimate, Happening, LeftAlone, MemoryProgram, PARTS, Prefetched, Record, Saved, Status,
     SwapWrites, Why,

@@ -135,7 +135,7 @@ fn the_description_names_what_is_sent() {
         lost: Some(0.5),
         frozen: false,
     };
-    let types: [(&str, BTreeSet<String>); 40] = [
+    let types: [(&str, BTreeSet<String>); 41] = [
         ("Status", keys(&Status::default())),
         // No setting is read ahead, or ended early.
         ("Setting", {
@@ -163,6 +163,7 @@ fn the_description_names_what_is_sent() {
         ("Resting", keys(&Resting::default())),
         ("LackingRight", keys(&LackingRight::default())),
         ("Happening", keys(&Happening::default())),
+        ("Said", keys(&Said::new("{0} ended", Vec::new()))),
         ("Loss", keys(&Loss::default())),
         ("Job", keys(&Job::default())),
         ("Pressure", keys(&Pressure::default())),

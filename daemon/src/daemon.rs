@@ -439,7 +439,7 @@ impl Daemon {
         for kind in std::iter::once(kind).chain(returned) {
             self.state.counts.events += 1;
             self.note_learning(&kind);
-            self.publish("event", &render::event(&kind));
+            self.publish("event", render::event(&kind));
             self.account_for(&kind);
             self.note_kill(&kind);
             if self.moment.events.len() < EVENTS_MAX {

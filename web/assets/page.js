@@ -151,6 +151,7 @@ document.addEventListener('click', async ({ target }) => {
   if (target.id === 'said') target.textContent = '';
   if (target.matches('[data-shows]')) {
     byId(target.dataset.shows).dataset.all = 'yes';
+    byId(target.dataset.shows).classList.remove('first');
     document.querySelectorAll('[data-filters]').forEach(filter);
   }
   if (target.matches('[data-step]')) {

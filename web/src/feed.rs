@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use brisk_api::{Apps, Client, ClientError, Happening, Job, Pressure, PressureSpan, Status, Trials};
+use brisk_api::{Apps, Client, ClientError, Happening, Job, Pressure, PressureSpan, Said, Status, Trials};
 use brisk_core::causes::in_one_line;
 use brisk_sense::Sense;
 use serde_json::Value;
@@ -73,11 +73,11 @@ pub(crate) struct Point {
 }
 
 /// Something that happened, with its number.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Event {
     pub(crate) number: u64,
     pub(crate) at_unix_ms: u64,
-    pub(crate) text: String,
+    pub(crate) said: Said,
 }
 
 #[derive(Debug)]
@@ -222,12 +222,13 @@ impl Feed {
     }
 
     fn hear(&self, happening: Happening) {
-        let Happening { at_unix_ms, text, .. } = happening;
+        let Happening { at_unix_ms, text, said, .. } = happening;
+        let said = said.unwrap_or_else(|| Said { form: text.replace(['{', '}'], "").into(), values: Vec::new() });
         let mut heard = lock(&self.heard);
         heard.is_news = true;
         heard.number += 1;
         let number = heard.number;
-        heard.events.push_front(Event { number, at_unix_ms, text });
+        heard.events.push_front(Event { number, at_unix_ms, said });
         heard.events.truncate(EVENTS_MAX);
         drop(heard);
         self.wakes.notify_all();

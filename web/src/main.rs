@@ -13,6 +13,7 @@ mod actions;
 mod diff;
 mod door;
 mod feed;
+mod german;
 mod guard;
 mod http;
 mod page;

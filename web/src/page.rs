@@ -19,11 +19,13 @@ mod summary;
 
 use std::collections::BTreeMap;
 
+use brisk_api::Said;
 use brisk_core::reason::Reason;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::json;
 
 use crate::feed::Seen;
+use crate::german;
 use crate::texts::{self, Language, Text};
 
 /// What a page is made for.
@@ -142,7 +144,18 @@ impl View<'_> {
 
     /// A reason of an engine.
     fn reason(&self, reason: &Reason) -> Markup {
-        self.english(&reason.to_string())
+        match self.language {
+            Language::German if german::rule(&reason.rule).is_some() => html! { (self.language.reason(reason)) },
+            _ => self.english(&reason.to_string()),
+        }
+    }
+
+    /// A sentence of the daemon.
+    fn said(&self, said: &Said) -> Markup {
+        match self.language {
+            Language::German if german::form(&said.form).is_some() => html! { (self.language.said(said)) },
+            _ => self.english(&said.to_string()),
+        }
     }
 
     /// A form that asks for a change; `fields` say which, and `inside` has its buttons.

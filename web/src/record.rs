@@ -218,7 +218,7 @@ impl Taken {
             let ago_ms = snapshot.at_ns.saturating_sub(event.at_ns) / 1_000_000;
             self.number += 1;
             let at_unix_ms = snapshot.wall_unix_ms.saturating_sub(ago_ms);
-            self.events.insert(0, Event { number: self.number, at_unix_ms, text: render::event(&event.kind) });
+            self.events.insert(0, Event { number: self.number, at_unix_ms, said: render::event(&event.kind) });
             self.events.truncate(EVENTS_MAX);
         }
         self.interval = (self.snapshot.at_ns > 0).then(|| snapshot.since(&self.snapshot)).flatten();
@@ -329,9 +329,9 @@ pub(crate) mod tests {
         let recorded = sample();
         assert_eq!(recorded.moments.len(), 2);
         let moment = &recorded.moments[1];
-        let events: Vec<(u64, &str)> =
-            moment.events.iter().map(|event| (event.at_unix_ms, event.text.as_str())).collect();
-        assert_eq!(events, [(101_000, "app-a-1.scope is being launched")]);
+        let events: Vec<(u64, String)> =
+            moment.events.iter().map(|event| (event.at_unix_ms, event.said.to_string())).collect();
+        assert_eq!(events, [(101_000, "app-a-1.scope is being launched".to_owned())]);
         assert!(recorded.moments[0].events.is_empty());
         let apps = moment.apps();
         assert_eq!((apps[0].name.as_str(), apps[0].memory_bytes), ("org.a", Some(102 << 20)));

@@ -1,13 +1,18 @@
-//! All texts of the page, in English and German, and numbers as each language writes them. What the daemon says in
-//! words of its own (reasons, events) is English, and marked so for screen readers.
+//! All texts of the page, in English and German, and numbers as each language writes them. What the daemon says is
+//! known by forms and rules (`german.rs`); messages of the system and of tools are English, and marked so for screen
+//! readers.
 //!
 //! Properties: `each_text_has_the_same_places_in_all_languages`; `no_text_is_left_out_of_a_language`.
 
 use std::fmt::Display;
 
+use brisk_api::{Part, Said};
+use brisk_core::reason::{Fact, Reason, Value};
 use brisk_core::trial::{Figure, Phase, Why};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
+
+use crate::german;
 
 /// A language of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +69,35 @@ impl Language {
             rest = others;
         }
         filled + rest
+    }
+
+    /// Why an engine decided so.
+    pub(crate) fn reason(self, reason: &Reason) -> String {
+        if self == Self::English {
+            return reason.to_string();
+        }
+        let value = |value: &Value| match value {
+            Value::Number(number) => self.number(&((number * 100.0).round() / 100.0).to_string()),
+            Value::Word(word) => word.clone(),
+        };
+        let name = |fact: &Fact| german::fact(&fact.name).map_or_else(|| fact.name.to_string(), str::to_owned);
+        let facts: Vec<String> =
+            reason.facts.iter().map(|fact| format!("{}: {}", name(fact), value(&fact.value))).collect();
+        let rule = german::rule(&reason.rule).map_or_else(|| reason.rule.replace('_', " "), str::to_owned);
+        if facts.is_empty() { rule } else { format!("{rule} ({})", facts.join("; ")) }
+    }
+
+    /// A sentence of the daemon.
+    pub(crate) fn said(self, said: &Said) -> String {
+        let form = match self {
+            Self::English => None,
+            Self::German => german::form(&said.form),
+        };
+        Said::fill(form.unwrap_or(&said.form), &said.values, |part| match part {
+            Part::Text(text) => text.clone(),
+            Part::Said(said) => self.said(said),
+            Part::Reason(reason) => self.reason(reason),
+        })
     }
 
     /// A number as the language writes it; `text` is as in English.
@@ -247,6 +281,7 @@ texts! {
     PICTURE_TRIALS: "How far the trial of each engine is", "Wie weit die Erprobung jedes Verfahrens ist";
 
     NOW: "Now", "Jetzt";
+    AT_MOMENT: "At this moment", "Zu diesem Zeitpunkt";
     IN_FRONT: "In front", "Im Vordergrund";
     NOTHING_IN_FRONT: "no app", "keine App";
     UNKNOWN_FRONT: "unknown: nothing tells which app is in front (install brisk-session)",

@@ -3,12 +3,14 @@
 
 It makes a daemon with a run directory of its own, which manages no disk, apps in control groups (as root), and the
 page's program; all end with it. Screenshots of each state, in three widths and both schemes, lie in
-target/web-test; the last lines say what a page costs.
+target/web-test.
 
-usage: web/tests/browser.py [DIR] [--only WORD] [--apps N]
+usage: web/tests/browser.py [DIR] [--only WORD] [--apps N] [--cost]
   DIR           the directory of brisk and brisk-web [default: target/debug]
   --only WORD   the tests whose names have this word
   --apps N      so many apps, 20 at the least [default: 203]
+  --cost        also measure, for two minutes, what a page costs
+Exit codes: 0 all passed, 1 some failed, 77 Playwright could not be installed.
 """
 
 import contextlib
@@ -33,6 +35,7 @@ WORK = TREE / "target" / "web-test"
 GROUPS = Path("/sys/fs/cgroup/unified") if Path("/sys/fs/cgroup/unified").is_dir() else Path("/sys/fs/cgroup")
 HOSTILE = "<img src=x onerror=document.title='hit'>"
 APPS = ["org.gnome.Evince", "mpv", HOSTILE, *(f"org.example.App{n}" for n in range(200))]
+PACKAGES = "playwright==1.65.2 axe-core-python==0.1.0"
 OF_MANY = "org.example.App1"
 PATIENCE_MS = 120_000
 WIDTHS = {360: 740, 1280: 900, 3840: 2160}
@@ -45,9 +48,14 @@ def fail(text):
 def playwright():
     """Playwright and axe in an environment of their own, which is made once."""
     home = WORK / "python"
-    if not (home / "bin" / "python").exists():
+    stamp = home / "packages"
+    if not stamp.exists() or stamp.read_text() != PACKAGES:
         venv.create(home, with_pip=True)
-        subprocess.run([home / "bin" / "pip", "-q", "install", "playwright", "axe-core-python"], check=True)
+        pip = [home / "bin" / "pip", "-q", "--disable-pip-version-check", "install", *PACKAGES.split()]
+        if subprocess.run(pip).returncode:
+            print("web-test: Playwright could not be installed: pip's message above says why", file=sys.stderr)
+            sys.exit(77)
+        stamp.write_text(PACKAGES)
     if Path(sys.prefix) != home:
         os.execv(home / "bin" / "python", [str(home / "bin" / "python"), __file__, *sys.argv[1:]])
     from playwright.sync_api import expect, sync_playwright
@@ -406,7 +414,8 @@ def main():
     only = arguments.pop(arguments.index("--only") + 1) if "--only" in arguments else ""
     if "--apps" in arguments:
         del APPS[int(arguments.pop(arguments.index("--apps") + 1)):]
-    arguments = [one for one in arguments if one not in ("--only", "--apps")]
+    measures = "--cost" in arguments
+    arguments = [one for one in arguments if one not in ("--only", "--apps", "--cost")]
     programs = Path(arguments[0] if arguments else TREE / "target" / "debug").resolve()
     chromium = shutil.which("chromium") or fail("chromium is missing: apt install chromium")
     if os.geteuid() != 0:
@@ -438,10 +447,11 @@ def main():
                     print(f"FAILED {name.removeprefix('test_').replace('_', ' ')}: {error}", flush=True)
                 for context in browser.contexts:
                     context.close()
-            if not only:
+            if measures:
                 cost(device, tests.page())
             browser.close()
-    print(f"{passed} passed, {failed} failed")
+    # As cargo says it.
+    print(f"test result: {'FAILED' if failed else 'ok'}. {passed} passed; {failed} failed;")
     sys.exit(failed > 0)
 
 

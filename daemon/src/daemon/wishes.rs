@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use brisk_api::{Fault, JobEnd, JobKind, Reply, reply_with};
+use brisk_api::{Fault, JobKind, Reply, render, reply_with};
 use brisk_core::causes::in_one_line;
 
 use super::Daemon;
@@ -70,8 +70,9 @@ impl Daemon {
         let now = self.moment.now;
         let is_confined = self.manager.is_there();
         let begun = self.jobs.start(&order, is_confined, now.monotonic_ns, now.wall_unix_ms());
-        let reply = begun.map(|job| reply_with(&[("job", job)])).map_err(Fault::CannotRun)?;
-        self.publish("job", &format!("a measurement began: {}", job.name()));
+        let (reply, said) =
+            begun.map(|job| (reply_with(&[("job", job)]), render::job(job))).map_err(Fault::CannotRun)?;
+        self.publish("job", said);
         Ok(reply)
     }
 
@@ -79,12 +80,7 @@ impl Daemon {
     pub(super) fn tend_job(&mut self) {
         let now = self.moment.now;
         let Some(job) = self.jobs.tend(now.monotonic_ns, now.wall_unix_ms()) else { return };
-        let how = match job.end {
-            Some(JobEnd::Done) => "is complete",
-            Some(JobEnd::Stopped) => "was stopped",
-            _ => "failed",
-        };
-        let text = format!("the measurement {} {how}", job.job.name());
-        self.publish("job", &text);
+        let said = render::job(job);
+        self.publish("job", said);
     }
 }

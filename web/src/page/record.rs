@@ -1,6 +1,8 @@
 //! The page of a record: a slider over decisions, and of each what was seen, what was decided, and what was written.
 //! Nothing on it changes anything.
 
+use std::collections::BTreeMap;
+
 use brisk_api::render;
 use brisk_core::state::SettingState;
 use brisk_core::trial::{Arm, LeftOut, Subject};
@@ -115,9 +117,9 @@ fn decision(view: &View<'_>, of: &SettingState, is_new: bool) -> Block {
                 @for over in &resolved.over { ", " s { (by(view, &over.engine)) ": " (over.value) } }
             }))
             (cell(texts::WHY, "long", html! {
-                (view.reason(&resolved.reason)) "; " (view.english(render::rule(resolved.rule)))
+                (view.reason(&resolved.reason)) "; " (view.said(&render::rule(resolved.rule)))
             }))
-            (cell(texts::OUTCOME, "long", view.english(&render::outcome(&of.outcome))))
+            (cell(texts::OUTCOME, "long", view.said(&render::outcome(&of.outcome))))
         }
     };
     Block::new(id, html)
@@ -131,7 +133,7 @@ fn rest(view: &View<'_>, moment: &Moment, notes: &[brisk_core::decision::Note]) 
         div id="decided-rest" {
             @if !actions.is_empty() {
                 h3 { (view.say(texts::ACTIONS)) }
-                ul { @for action in actions { li { (view.english(&render::action(action))) } } }
+                ul { @for action in actions { li { (view.said(&render::action(action))) } } }
             }
             @if !notes.is_empty() {
                 h3 { (view.say(texts::NOTES)) }
@@ -139,25 +141,31 @@ fn rest(view: &View<'_>, moment: &Moment, notes: &[brisk_core::decision::Note]) 
             }
             @if !left_out.is_empty() {
                 h3 { (view.say(texts::LEFT_OUT)) }
-                ul { @for one in left_out { li { (left(view, one)) } } }
+                ul { @for ((engine, arm), names) in left(view, left_out) {
+                    li { (engine) ": " (arm) @if !names.is_empty() { " (" (names.join(", ")) ")" } }
+                } }
             }
         }
     }
 }
 
-fn left(view: &View<'_>, one: &LeftOut) -> String {
-    let arm = match one.arm {
-        Arm::HeldOut => texts::ARM_HELD_OUT,
-        Arm::Observing => texts::OBSERVING,
-        Arm::Resting => texts::RESTING,
-        Arm::Off => texts::OFF,
-        Arm::On => texts::ACTING,
-    };
-    let of = match &one.subject {
-        Some(Subject::App(name) | Subject::Disk(name)) => format!(" ({name})"),
-        Some(Subject::Machine) | None => String::new(),
-    };
-    format!("{}{of}: {}", by(view, &one.engine), view.say(arm))
+/// Apps and disks by engine and why its requests for them are left out.
+fn left<'a>(view: &View<'_>, left_out: &'a [LeftOut]) -> BTreeMap<(String, &'static str), Vec<&'a str>> {
+    let mut by_arm: BTreeMap<_, Vec<&str>> = BTreeMap::new();
+    for one in left_out {
+        let arm = match one.arm {
+            Arm::HeldOut => texts::ARM_HELD_OUT,
+            Arm::Observing => texts::OBSERVING,
+            Arm::Resting => texts::RESTING,
+            Arm::Off => texts::OFF,
+            Arm::On => texts::ACTING,
+        };
+        let names = by_arm.entry((by(view, &one.engine), view.say(arm))).or_default();
+        if let Some(Subject::App(name) | Subject::Disk(name)) = &one.subject {
+            names.push(name);
+        }
+    }
+    by_arm
 }
 
 fn written(view: &View<'_>, moment: &Moment) -> Markup {
@@ -168,7 +176,7 @@ fn written(view: &View<'_>, moment: &Moment) -> Markup {
         div id="written" {
             @if moment.written().is_empty() { p { (view.say(texts::NOTHING_WRITTEN)) } }
             ul { @for (knob, outcome) in moment.written() {
-                li { (view.english(&render::setting(knob, outcome, resolved(knob)))) }
+                li { (view.said(&render::setting(knob, outcome, resolved(knob)))) }
             } }
         }
     }
@@ -190,8 +198,11 @@ pub(crate) fn whole(view: &View<'_>, at: &At<'_>) -> String {
                 thead { tr { @for (head, class) in heads {
                     th scope="col" class=[(!class.is_empty()).then_some(*class)] { (view.say(*head)) }
                 } } }
-                tbody id=(id) { (parts.items(id)) }
+                tbody.first[id == "use-list"] id=(id) { (parts.items(id)) }
             } }
+            @if id == "use-list" {
+                p.more { button type="button" data-shows=(id) { (view.say(texts::ALL_APPS)) } }
+            }
         }
     };
     let apps =
@@ -264,11 +275,13 @@ mod tests {
     fn a_moment_shows_what_was_seen_decided_and_written() {
         let recorded = sample();
         let seen = recorded.seen(&recorded.moments[1]);
-        for language in [Language::English, Language::German] {
+        for (language, event) in
+            [(Language::English, "org.a is being launched"), (Language::German, "org.a wird gestartet")]
+        {
             let view = View { seen: &seen, language, token: "", now_unix_ms: 104_000, is_record: true };
             let at = At { recorded: &recorded, number: 1 };
             let page = whole(&view, &at);
-            for part in ["org.a", "102", "is being launched", "max=\"1\"", "id=\"written\""] {
+            for part in ["org.a", "102", event, "max=\"1\"", "id=\"written\""] {
                 assert!(page.contains(part), "{part}: {page}");
             }
             assert!(!page.contains("<form class=\"act\""), "nothing is changed by it: {page}");

@@ -61,7 +61,7 @@ fn line(view: &View<'_>, of: &SettingState, id: &str) -> Markup {
             th scope="row" { (of.knob()) }
             (cell(texts::VALUE, "", html! {
                 (of.resolved.what.value)
-                @if !of.is_in_force() { " (" (view.english(&render::outcome(&of.outcome))) ")" }
+                @if !of.is_in_force() { " (" (view.said(&render::outcome(&of.outcome))) ")" }
             }))
             (cell(texts::BEFORE, "", html! { (of.original.as_deref().unwrap_or("–")) }))
             (cell(texts::SINCE_HEAD, "", html! { (view.moment(of.since_unix_ms)) }))
