@@ -7,9 +7,13 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::str::FromStr;
 
+use std::time::Duration;
+
 use anyhow::{Context as _, bail};
 
-use crate::lab;
+use crate::{duration, lab};
+
+const DAY: Duration = Duration::from_secs(86_400);
 
 /// The program and its package.
 pub const PROGRAM: &str = "brisk-web";
@@ -46,6 +50,9 @@ pub struct Args {
     /// Listen at 127.0.0.1:PORT, or at the path of a Unix socket [default: a free port of 127.0.0.1]
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Option<Address>,
+    /// End after this time without a page [default: 10m of a unit and with --open, otherwise never]
+    #[arg(long, value_name = "TIME", value_parser = duration::between(Duration::from_secs(1), DAY))]
+    pub idle: Option<Duration>,
     /// Where the daemon has its socket [default: $BRISK_RUN_DIR, or /run/brisk]
     #[arg(long, value_name = "DIR")]
     pub run_dir: Option<PathBuf>,
@@ -96,6 +103,9 @@ pub fn hand_over(args: &Args) -> anyhow::Result<ExitCode> {
         Some(Address::Tcp(address)) => drop(command.arg(format!("--listen={address}"))),
         Some(Address::Unix(path)) => drop(command.arg("--listen").arg(path)),
         None => {}
+    }
+    if let Some(idle) = args.idle {
+        command.arg("--idle").arg(duration::written(idle));
     }
     if let Some(dir) = &args.run_dir {
         command.arg("--run-dir").arg(dir);

@@ -85,7 +85,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
     }
     // Before anything of a browser is read. Not before its program was started, which may have rights of its own.
     rustix::thread::set_no_new_privs(true).context("cannot give up rights")?;
-    server.run(&doors, (is_unit || args.open).then_some(IDLE))
+    server.run(&doors, args.idle.or((is_unit || args.open).then_some(IDLE)))
 }
 
 /// A link of the service of this user; `None` where its socket is not there.

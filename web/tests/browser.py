@@ -102,11 +102,15 @@ class Device:
         self.daemon.terminate()
         self.daemon.wait(240)
 
+    def page_of(self, *words):
+        """The page's program, its link and where it listens."""
+        words = [self.programs / "brisk", "web", *words, "--run-dir", self.run_dir, "--listen", "127.0.0.1:0"]
+        web = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+        link = web.stdout.readline().strip()
+        return web, link, int(link.split(":")[2].split("/")[0])
+
     def serve(self):
-        words = [self.programs / "brisk", "web", "--run-dir", self.run_dir, "--listen", "127.0.0.1:0"]
-        self.web = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-        self.link = self.web.stdout.readline().strip()
-        self.port = int(self.link.split(":")[2].split("/")[0])
+        self.web, self.link, self.port = self.page_of()
         self.url = f"http://127.0.0.1:{self.port}/"
 
     def ask(self, *words, run_dir=True):
@@ -237,6 +241,42 @@ class Tests:
         self.expect(job).to_contain_text("stopped")
         self.expect(job.locator("pre")).to_contain_text("nothing is left behind")
         self.expect(page.locator("#job-start button")).to_have_count(1)
+
+    def test_a_record_shows_what_was_seen_decided_and_written_and_changes_nothing(self):
+        written, record = self.device.run_dir / "daemon.brisk", WORK / "day.brisk"
+        for _ in range(3):
+            before, begun = written.stat().st_size, time.monotonic()
+            self.device.ask("config", "reload")
+            while written.stat().st_size == before and time.monotonic() - begun < PATIENCE_MS / 1000:
+                self.device.json("status")
+        shutil.copy(written, record)
+        web, link, port = self.device.page_of(record)
+        try:
+            page = self.context(locale="en-GB", bypass_csp=True, viewport={"width": 1280, "height": 900}).new_page()
+            page.goto(link)
+            page.wait_for_url(f"http://127.0.0.1:{port}/")
+            lead, slider = page.locator("#moment .lead"), page.get_by_label("Decisions over time")
+            count = int(slider.get_attribute("max")) + 1
+            self.expect(lead).to_contain_text(f"decision {count} of {count}")
+            self.expect(page.locator("#use-list tr").first).to_be_visible()
+            assert page.locator("form.act").count() == 0 and page.locator("img").count() == 0
+            slider.focus()
+            page.keyboard.press("Home")
+            self.expect(lead).to_contain_text(f"decision 1 of {count}")
+            page.get_by_role("button", name="Later").click()
+            self.expect(lead).to_contain_text(f"decision 2 of {count}")
+            self.expect(slider).to_have_attribute("aria-valuetext", re.compile(f"decision 2 of {count}"))
+            self.axe_finds_nothing(page)
+            page.screenshot(path=WORK / "record.png", full_page=True)
+            page.reload()
+            self.expect(lead).to_contain_text(f"decision 2 of {count}")
+            cookie = "; ".join(f"{one['name']}={one['value']}" for one in page.context.cookies())
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=240)
+            connection.request("POST", "/act", "do=reset", {"Cookie": cookie})
+            assert connection.getresponse().status == 404
+        finally:
+            web.terminate()
+            web.wait(240)
 
     def test_everything_is_put_back_once_a_person_agrees(self):
         page = self.page()
