@@ -120,6 +120,35 @@ const FORMS: &[(&str, &str)] = &[
     ("{0} KiB", "{0} KiB"),
     ("killed after {0} ms", "nach {0} ms erzwungen"),
     ("process {0}, killed after {1} ms", "Prozess {0}, nach {1} ms erzwungen"),
+    // Disks that are not managed.
+    (
+        "listed under [daemon] devices, but not there at present; managed from when it appears",
+        "unter [daemon] devices genannt, aber zurzeit nicht da; verwaltet, sobald er erscheint",
+    ),
+    ("no medium in it", "kein Medium darin"),
+    ("not listed under [daemon] devices", "nicht unter [daemon] devices genannt"),
+    (
+        "no mounted file system and no swap area is on it",
+        "weder ein eingehängtes Dateisystem noch eine Auslagerung liegt darauf",
+    ),
+    (
+        "an emulated phone runs on it, with settings of its own",
+        "ein emuliertes Telefon läuft darauf, mit eigenen Einstellungen",
+    ),
+    (
+        "a file, a disc, a program or the network serves it; list it under [daemon] devices to manage it",
+        "eine Datei, eine CD, ein Programm oder das Netz stellt ihn bereit; zum Verwalten unter [daemon] devices nennen",
+    ),
+    (
+        "a rotating disk, as it says itself; list it under [daemon] devices to manage it",
+        "eine drehende Platte, wie sie selbst sagt; zum Verwalten unter [daemon] devices nennen",
+    ),
+    (
+        "on USB, where the kernel cannot tell flash from a rotating disk; list it under [daemon] devices to manage it",
+        "an USB, wo der Kernel Flash nicht von einer drehenden Platte unterscheidet; zum Verwalten unter [daemon] \
+         devices nennen",
+    ),
+    ("its queue has no I/O scheduler", "seine Warteschlange hat keinen Scheduler"),
     // Rules of the arbiter.
     (
         "the configuration fixes it, which goes before every engine",
@@ -340,6 +369,9 @@ mod tests {
         let source = include_str!("../../api/src/render.rs");
         let forms = quoted_after(source, "say!(");
         assert!(forms.len() > 60, "{forms:?}");
+        use brisk_api::Why::*;
+        let of_disks = [Missing, Empty, NotListed, NotUsed, Phone, NotLocal, Rotating, UnknownMedium, NoScheduler];
+        let forms: Vec<&str> = forms.into_iter().chain(of_disks.map(|why| why.text())).collect();
         let missing: Vec<&&str> = forms.iter().filter(|text| form(text).is_none()).collect();
         assert!(missing.is_empty(), "{missing:?}");
     }

@@ -423,6 +423,8 @@ texts! {
     SEEN: "What was seen", "Was gesehen wurde";
     DECIDED: "What was decided", "Was entschieden wurde";
     WRITTEN: "What was written", "Was geschrieben wurde";
+    NOTHING_DECIDED: "No setting and no action was requested.",
+        "Es wurde keine Einstellung und kein Eingriff verlangt.";
     NOTHING_WRITTEN: "Nothing new was written.", "Es wurde nichts Neues geschrieben.";
     PROCESSOR: "Processor", "Prozessor";
     OUTCOME: "Outcome", "Ergebnis";

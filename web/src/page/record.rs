@@ -131,6 +131,9 @@ fn rest(view: &View<'_>, moment: &Moment, notes: &[brisk_core::decision::Note]) 
     let left_out = moment.left_out();
     html! {
         div id="decided-rest" {
+            @if actions.is_empty() && moment.decided.as_ref().is_none_or(|decided| decided.settings.is_empty()) {
+                p { (view.say(texts::NOTHING_DECIDED)) }
+            }
             @if !actions.is_empty() {
                 h3 { (view.say(texts::ACTIONS)) }
                 ul { @for action in actions { li { (view.said(&render::action(action))) } } }

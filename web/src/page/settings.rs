@@ -1,6 +1,6 @@
 //! Settings that are not the system's own, with value, value before, who and why; and the disks.
 
-use brisk_api::render;
+use brisk_api::{Said, render};
 use brisk_core::state::SettingState;
 use maud::{Markup, html};
 
@@ -87,7 +87,7 @@ fn disks(view: &View<'_>, machine: &Machine) -> Markup {
                 }
                 @for disk in others {
                     dt { (disk.name) }
-                    dd { (view.say(texts::LEFT_ALONE)) ": " (view.english(&disk.text)) }
+                    dd { (view.say(texts::LEFT_ALONE)) ": " (view.said(&Said::new(disk.why.text(), Vec::new()))) }
                 }
             }
         }
