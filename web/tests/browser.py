@@ -343,7 +343,8 @@ class Tests:
         server.shutdown()
         own = {"Host": f"127.0.0.1:{self.device.port}", "Cookie": self.cookie}
         for headers in (own, own | {"Origin": "http://evil.example"}, own | {"Origin": url.rstrip("/")}):
-            assert self.raw("POST", "/act", "do=reset", **headers)[0] == 403, headers
+            for path, form in (("/act", "do=reset"), ("/config", "do=save&text=&version=")):
+                assert self.raw("POST", path, form, **headers)[0] == 403, (path, headers)
         assert not self.device.json("status")["paused"]
 
     def test_a_name_of_an_app_is_text(self):
