@@ -138,17 +138,15 @@ fn taken(paper: &Paper, documents: &BTreeMap<&str, (&Run, Document)>) -> Taken {
 
 /// The recorded figures, with those of documents in their place. A document that cannot be read is said and left out.
 fn with_documents(papers: &[Paper], mut all: Taken, dir: &Path) -> Taken {
-    for paper in papers {
-        let mut documents = BTreeMap::new();
-        for run in &paper.runs {
-            match document(dir, run) {
-                Ok(Some(document)) => drop(documents.insert(run.id.as_str(), (run, document))),
-                Ok(None) => {}
-                Err(error) => remark(&format!("{error:#}")),
-            }
+    let mut documents = BTreeMap::new();
+    for run in papers.iter().flat_map(|paper| &paper.runs) {
+        match document(dir, run) {
+            Ok(Some(document)) => drop(documents.insert(run.id.as_str(), (run, document))),
+            Ok(None) => {}
+            Err(error) => remark(&format!("{error:#}")),
         }
-        all.extend(taken(paper, &documents));
     }
+    papers.iter().for_each(|paper| all.extend(taken(paper, &documents)));
     all
 }
 
