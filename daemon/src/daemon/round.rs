@@ -113,8 +113,8 @@ impl Daemon {
     }
 
     pub(super) fn list_apps(&mut self, now_ns: u64) -> Vec<App> {
-        let Machine { sense, apps, .. } = &mut self.machine;
-        apps.refresh(now_ns, |dir| nice_min(sense, dir), |dir| sense.cgroup_settings(dir));
+        let Machine { sense, apps, hierarchies, .. } = &mut self.machine;
+        apps.refresh(now_ns, |dir| nice_min(sense, dir), |dir| sense.cgroup_settings(hierarchies, dir));
         apps.list(&self.policy.config.apps, &self.policy.config.services)
     }
 
@@ -169,7 +169,7 @@ impl Daemon {
         self.state.under = self.state.settings.under(names, &change.outcomes);
         for (knob, outcome) in &change.outcomes {
             let resolved = settings.iter().find(|one| one.what.knob == *knob);
-            self.publish("setting", &render::setting(knob, outcome, resolved));
+            self.publish("setting", render::setting(knob, outcome, resolved));
             self.state.counts.writes += u64::from(outcome.is_a_change());
         }
         for (knob, why) in &change.refused {
@@ -250,7 +250,7 @@ impl Daemon {
         states.extend(dropped.into_iter().map(dropped_state));
         for state in &states {
             if state.outcome != Outcome::HeldOut {
-                self.publish("action", &render::action(state));
+                self.publish("action", render::action(state));
             }
             // Engines hear of the final outcome.
             if state.outcome != Outcome::Begun {

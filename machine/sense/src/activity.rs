@@ -41,6 +41,16 @@ impl Hierarchies {
         Some(self.v2.as_ref()?.join(path.strip_prefix("/").unwrap_or(path)))
     }
 
+    /// Where the memory controller of version 1 is mounted.
+    pub(crate) fn old_memory(&self) -> Option<&Path> {
+        self.memory.as_deref()
+    }
+
+    /// Where a group of version 2 is in the memory controller of version 1.
+    pub(crate) fn in_old_memory(&self, dir: &Path) -> Option<PathBuf> {
+        self.in_other(self.memory.as_ref(), dir)
+    }
+
     /// Where a group of version 2 is in another hierarchy, under the same name.
     fn in_other(&self, other: Option<&PathBuf>, dir: &Path) -> Option<PathBuf> {
         Some(other?.join(dir.strip_prefix(self.v2.as_ref()?).ok()?))
@@ -53,7 +63,7 @@ impl Hierarchies {
     /// When a file is not readable or not understood.
     pub fn oom_kills(&self, sense: &Sense, dir: &Path) -> Result<Option<u64>> {
         match sense.parse_optional_flat(dir.join("memory.events"), parse_oom_kills)? {
-            None => match self.in_other(self.memory.as_ref(), dir) {
+            None => match self.in_old_memory(dir) {
                 Some(dir) => sense.parse_optional_flat(dir.join("memory.oom_control"), parse_oom_kills),
                 None => Ok(None),
             },
