@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use brisk_core::snapshot::MemoryLevels;
 use brisk_sense::{
-    BlockQueue, Capability, Cgroups, DalvikHeap, Limits, PowerSupply, PowercapZone, ProcessStatus, Resource, Sense,
-    Swap, Zram,
+    AppGroups, BlockQueue, Capability, Cgroups, DalvikHeap, Limits, PowerSupply, PowercapZone, ProcessStatus, Resource,
+    Sense, Swap, Zram,
 };
 
 use brisk_api::init::Init;
@@ -37,6 +37,15 @@ pub(crate) struct Running {
     pub(crate) trouble: Vec<String>,
 }
 
+/// What Android tells of its apps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Android {
+    /// Packages that it lists.
+    pub(crate) packages: Known<Option<usize>>,
+    /// Whether it lists the processes in front.
+    pub(crate) shows_front: Known<bool>,
+}
+
 /// All that the judgement may use.
 #[derive(Debug, Clone)]
 pub(crate) struct Facts {
@@ -60,6 +69,10 @@ pub(crate) struct Facts {
     /// A window of 2 s, which does not from Linux 6.4 on.
     pub(crate) trigger_long: Answer,
     pub(crate) cgroups: Known<Cgroups>,
+    /// The hierarchy in which apps have groups, if any is mounted.
+    pub(crate) app_groups: Known<Option<AppGroups>>,
+    /// `None` where the system is not Android.
+    pub(crate) android: Option<Android>,
     /// Other programs that act when memory is short.
     pub(crate) memory_programs: Known<Vec<MemoryProgram>>,
     /// Limits of the heaps of apps; `None` where the system is not Android.
@@ -119,6 +132,11 @@ impl Facts {
             trigger_short: probe::pressure_trigger(&memory_pressure, 1_000_000),
             trigger_long: probe::pressure_trigger(&memory_pressure, 2_000_000),
             cgroups: known(sense.cgroups()),
+            app_groups: known(sense.app_groups()),
+            android: sense.is_android().then(|| Android {
+                packages: known(sense.package_count()),
+                shows_front: known(sense.front_processes().map(|front| front.is_some())),
+            }),
             memory_programs: known(killers::running(sense)),
             needs_bytes: match &dalvik_heap {
                 Ok(Some(_)) => learned::needs(&sense.path(dirs::learned(Path::new(dirs::RUN)))),

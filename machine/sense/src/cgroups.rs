@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use brisk_core::knob::GroupSetting;
 use brisk_core::order::Order as _;
-use brisk_formats::{Mount, parse_controllers_v1, parse_controllers_v2};
+use brisk_formats::{AppGroups, Mount, app_groups, parse_controllers_v1, parse_controllers_v2};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Absent as _, Error, Result};
@@ -73,6 +73,15 @@ impl Sense {
             }
         }
         Ok(cgroups)
+    }
+
+    /// The hierarchy in which apps have groups; `None` where none is mounted.
+    ///
+    /// # Errors
+    /// When /proc is missing, or the mounts are not readable or not understood.
+    pub fn app_groups(&self) -> Result<Option<AppGroups>> {
+        let groups_in = |dir: &Path| self.groups_below(dir).unwrap_or_default();
+        Ok(app_groups(&self.mounts()?, |dir| groups_in(dir).into_iter().map(|(name, _)| dir.join(name)).collect()))
     }
 
     /// Settings that the group in `dir` offers: those of controllers that are enabled for it, that this kernel has, and

@@ -138,6 +138,10 @@ fn triggers(facts: &Facts, needs: &mut Needs<'_>) {
 }
 
 fn freezing(facts: &Facts, needs: &mut Needs<'_>) {
+    if facts.android.is_some() {
+        return needs
+            .ok("freezing", "by Android itself, which holds calls to the apps that it freezes; brisk freezes none");
+    }
     let why = "a program that is frozen as a group neither runs nor faults its pages back";
     let Some(groups) = needs.known(State::Degraded, "freezing", &facts.cgroups, why) else { return };
     // The root group has none of these files; where there is no other group, the release has to tell.

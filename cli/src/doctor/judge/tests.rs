@@ -3,8 +3,8 @@ use std::path::PathBuf;
 
 use brisk_core::snapshot::MemoryLevels;
 use brisk_sense::{
-    BlockQueue, CgroupV1, CgroupV2, Cgroups, DalvikHeap, Limit, Limits, PowerSupply, PowercapZone, ProcessStatus,
-    Schedulers, Swap, Zram,
+    AppGroups, BlockQueue, CgroupV1, CgroupV2, Cgroups, DalvikHeap, Limit, Limits, PowerSupply, PowercapZone,
+    ProcessStatus, Schedulers, Swap, Zram,
 };
 
 use super::*;
@@ -89,6 +89,12 @@ fn perfect() -> Facts {
                 group_files: Some(vec!["cgroup.freeze".to_owned(), "cgroup.kill".to_owned()]),
             }),
         }),
+        app_groups: Ok(Some(AppGroups {
+            mount_point: PathBuf::from("/sys/fs/cgroup"),
+            root: PathBuf::from("/sys/fs/cgroup"),
+            v1: None,
+        })),
+        android: None,
         memory_programs: Ok(vec![]),
         dalvik_heap: Ok(None),
         needs_bytes: Ok(BTreeMap::new()),
@@ -158,6 +164,7 @@ fn no_kernel_files(facts: &mut Facts) {
         trigger_short: Answer::Unknown,
         trigger_long: Answer::Unknown,
         cgroups: gone(),
+        app_groups: gone(),
         memory_programs: gone(),
         dalvik_heap: Ok(None),
         needs_bytes: Ok(BTreeMap::new()),
@@ -261,7 +268,7 @@ const CASES: &[(&str, Change, Part, &str, State)] = &[
         State::Degraded,
     ),
     ("no swap", |f| f.swaps = Ok(Vec::new()), Part::Iram, "swap", State::Degraded),
-    ("no groups", |f| f.cgroups = Ok(Cgroups::default()), Part::Launch, "group counters", State::Missing),
+    ("no groups", |f| f.app_groups = Ok(None), Part::Launch, "group counters", State::Missing),
     ("root group, 6.12", |f| root_group(f, "6.12.1"), Part::Iram, "killing", State::Ok),
     ("root group, 5.10", |f| root_group(f, "5.10.1"), Part::Iram, "killing", State::Degraded),
     ("root group, 5.10", |f| root_group(f, "5.10.1"), Part::Iram, "freezing", State::Ok),
@@ -350,7 +357,7 @@ fn no_triggers(facts: &mut Facts) {
 
 fn blind(facts: &mut Facts) {
     facts.bpf_tracing = Answer::Unknown;
-    facts.cgroups = Ok(Cgroups::default());
+    facts.app_groups = Ok(None);
 }
 
 #[test]
@@ -533,6 +540,37 @@ fn an_android_tree_with_a_learned_file_is_judged() {
     brisk_daemon::learned::write(&learned, "iram/learned.json", "{}").expect("written");
     let why = Facts::gather(&sense).needs_bytes.expect_err("it is not understood");
     assert!(why.contains("iram/learned.json"), "{why}");
+}
+
+#[test]
+fn phones_with_and_without_version_2_are_told_what_is_there_and_what_its_lack_costs() {
+    let fixtures = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../machine/sense/tests/fixtures");
+    let of = |phone: &str| {
+        let findings = judge(&Facts::gather(&brisk_sense::Sense::new(fixtures.join(phone))));
+        move |part: Part, check: &str| {
+            let finding = findings.iter().find(|finding| finding.part == part && finding.check == check);
+            finding.map(|finding| (finding.state, finding.seen.clone())).expect("judged")
+        }
+    };
+    let (old, new) = (of("android-10-linux-4.14"), of("android-14-linux-5.15"));
+    let six = "6 packages in /data/system/packages.list".to_owned();
+    for phone in [&old as &dyn Fn(Part, &str) -> (State, String), &new] {
+        assert_eq!(phone(Part::Prefetch, "names of apps"), (State::Ok, six.clone()));
+        assert_eq!(phone(Part::Prefetch, "app in front").0, State::Ok);
+        assert_eq!(phone(Part::Iram, "freezing").0, State::Ok);
+        let (state, seen) = phone(Part::Iram, "ending apps");
+        assert!(state == State::Degraded && seen.contains("lmkd"), "{seen}");
+    }
+    let at = "version 1 (memory) at /dev/memcg/apps".to_owned();
+    assert_eq!(old(Part::Prefetch, "group counters"), (State::Degraded, at));
+    assert_eq!(new(Part::Prefetch, "group counters").0, State::Ok);
+    assert_eq!(
+        [old(Part::Prefetch, "i/o pressure").0, new(Part::Prefetch, "i/o pressure").0],
+        [State::Degraded, State::Ok]
+    );
+    assert_eq!([old(Part::Launch, "btf").0, new(Part::Launch, "btf").0], [State::Degraded, State::Ok]);
+    assert_eq!(new(Part::Prefetch, "storage"), (State::Ok, "sda, sdb, sde may be read ahead".to_owned()));
+    assert_eq!(old(Part::Prefetch, "storage"), (State::Ok, "mmcblk0 may be read ahead".to_owned()));
 }
 
 #[test]
