@@ -39,7 +39,7 @@ ICF = $(shell mkdir -p $(SMALL) && echo 'fn main() {}' | \
 	rustc --target $(TRIPLE) $(ICF_FLAG) -o $(SMALL)/icf - 2>/dev/null && echo '$(ICF_FLAG)')
 
 .PHONY: help setup first build small phone run check test audit bench fleet fleet-test kernel-test kernel-bench \
-	dist deb tarball clean
+	dist deb tarball android clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -121,6 +121,11 @@ tarball: ## archive with static programs and an install script in target/dist, f
 	$(MAKE) --no-print-directory small STATIC=1 PROGRAMS='brisk brisk-session'
 	@scripts/setup deb
 	DEB_HOST_ARCH=$(ARCH) packaging/tarball $(TARGET)
+
+android: ## module for rooted Android (Magisk, KernelSU, APatch) in target/android, of static programs for arm64
+	$(MAKE) --no-print-directory small STATIC=1 ARCH=arm64 PROGRAMS=brisk
+	@scripts/setup android
+	packaging/android/build $(TARGET)
 
 clean: ## remove what was built
 	cargo clean
