@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use brisk_core::snapshot::MemoryLevels;
 use brisk_sense::{
     AppGroups, BlockQueue, Capability, Cgroups, DalvikHeap, Limits, PowerSupply, PowercapZone, ProcessStatus, Resource,
-    Sense, Swap, Zram,
+    Sense, Swap, WearTenths, Zram, Zswap,
 };
 
 use brisk_api::init::Init;
@@ -35,6 +35,15 @@ pub(crate) struct Running {
     pub(crate) engines: Vec<String>,
     pub(crate) resting: Vec<Resting>,
     pub(crate) trouble: Vec<String>,
+}
+
+/// An eMMC or SD card that is a disk of this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Card {
+    pub(crate) name: String,
+    pub(crate) is_sd: bool,
+    /// Wear of its two types of cells; `None` where it does not say.
+    pub(crate) life_time: Option<(WearTenths, WearTenths)>,
 }
 
 /// What Android tells of its apps.
@@ -83,6 +92,10 @@ pub(crate) struct Facts {
     pub(crate) lru_gen: Known<Option<u32>>,
     pub(crate) swaps: Known<Vec<Swap>>,
     pub(crate) zrams: Known<Vec<Zram>>,
+    /// What compresses pages before they go to a swap area, while it is on.
+    pub(crate) zswap: Known<Option<Zswap>>,
+    /// What eMMC and SD cards say of their wear.
+    pub(crate) cards: Known<Vec<Card>>,
     pub(crate) io_uring: Answer,
     /// kernel.io_uring_disabled, if the kernel has it.
     pub(crate) io_uring_disabled: Option<String>,
@@ -146,6 +159,8 @@ impl Facts {
             lru_gen: known(sense.lru_gen()),
             swaps: known(sense.swaps()),
             zrams: known(sense.zrams()),
+            zswap: known(sense.zswap()),
+            cards: cards(sense),
             io_uring: probe::io_uring(),
             io_uring_disabled: sense.sysctl("kernel.io_uring_disabled").ok().flatten(),
             pidfd: probe::pidfd(),
@@ -212,6 +227,17 @@ fn flash(sense: &Sense) -> Known<Vec<String>> {
         }
     }
     Ok(names)
+}
+
+fn cards(sense: &Sense) -> Known<Vec<Card>> {
+    let mut cards = Vec::new();
+    for queue in queues(sense)? {
+        let disk = known(sense.block_device(&queue.name))?;
+        let Some(mmc) = disk.mmc else { continue };
+        let is_sd = mmc.kind.as_deref() == Some("SD");
+        cards.push(Card { name: disk.name, is_sd, life_time: mmc.life_time });
+    }
+    Ok(cards)
 }
 
 /// Where the data of the person lies: what `brisk bench` measures without a path.

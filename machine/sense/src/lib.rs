@@ -68,4 +68,4 @@ pub use watch::{
     BlockWatch, FrontWatch, Group, GroupChange, GroupWatch, PressureWatch, ProcessSession, QueueWatch, SessionChange,
     SessionWatch, TableWatch,
 };
-pub use zram::Zram;
+pub use zram::{Zram, Zswap};

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use brisk_core::snapshot::MemoryLevels;
 use brisk_sense::{
     AppGroups, BlockQueue, CgroupV1, CgroupV2, Cgroups, DalvikHeap, Limit, Limits, PowerSupply, PowercapZone,
-    ProcessStatus, Schedulers, Swap, Zram,
+    ProcessStatus, Schedulers, Swap, WearTenths, Zram, Zswap,
 };
 
 use super::*;
-use crate::doctor::facts::{Home, Running};
+use crate::doctor::facts::{Card, Home, Running};
 
 const GIB: u64 = 1 << 30;
 
@@ -107,6 +107,8 @@ fn perfect() -> Facts {
             priority: -2,
         }]),
         zrams: Ok(vec![]),
+        zswap: Ok(None),
+        cards: Ok(vec![]),
         io_uring: Answer::Works,
         io_uring_disabled: Some("0".to_owned()),
         pidfd: Answer::Works,
@@ -171,6 +173,8 @@ fn no_kernel_files(facts: &mut Facts) {
         lru_gen: Ok(None),
         swaps: gone(),
         zrams: gone(),
+        zswap: gone(),
+        cards: gone(),
         io_uring_disabled: None,
         btf: false,
         modules_disabled: None,
@@ -540,6 +544,39 @@ fn an_android_tree_with_a_learned_file_is_judged() {
     brisk_daemon::learned::write(&learned, "iram/learned.json", "{}").expect("written");
     let why = Facts::gather(&sense).needs_bytes.expect_err("it is not understood");
     assert!(why.contains("iram/learned.json"), "{why}");
+}
+
+#[test]
+fn boards_are_told_of_zswap_and_of_cards_that_do_not_say_how_worn_they_are() {
+    let of = |change: Change, check: &str| {
+        let mut facts = perfect();
+        change(&mut facts);
+        let finding = judge(&facts).into_iter().find(|finding| finding.part == Part::Mars && finding.check == check);
+        finding.map(|finding| (finding.state, finding.seen))
+    };
+    let zstd = || Zswap { compressor: Some("zstd".to_owned()), max_pool_percent: Some(20) };
+    assert_eq!(of(|_| (), "zswap"), None);
+    // This machine swaps to zram.
+    let twice = of(|facts| facts.zswap = Ok(Some(Zswap { compressor: None, max_pool_percent: None })), "zswap");
+    assert_eq!(twice, Some((State::Degraded, "on: an unknown compressor, in front of zram".to_owned())));
+    let mut facts = perfect();
+    (facts.zswap, facts.swaps) = (Ok(Some(zstd())), Ok(vec![]));
+    let alone = judge(&facts).into_iter().find(|finding| finding.part == Part::Mars && finding.check == "zswap");
+    let seen = "on: zstd, at most 20 % of the memory; what does not fit goes on to the swap area";
+    assert_eq!(alone.map(|finding| (finding.state, finding.seen)), Some((State::Ok, seen.to_owned())));
+
+    let wear = |is_sd: bool, life_time: Option<(WearTenths, WearTenths)>| {
+        let mut facts = perfect();
+        facts.cards = Ok(vec![Card { name: "mmcblk0".to_owned(), is_sd, life_time }]);
+        let found = judge(&facts).into_iter().find(|finding| finding.part == Part::Mars && finding.check == "wear");
+        found.map(|finding| (finding.state, finding.seen)).expect("a finding")
+    };
+    let unseen = (State::Degraded, "mmcblk0, an SD card, does not say how worn it is".to_owned());
+    assert_eq!(wear(true, None), unseen);
+    let used = (State::Ok, "mmcblk0 has used 20 to 30 % of its life".to_owned());
+    assert_eq!(wear(false, Some((WearTenths::Begun(3), WearTenths::Begun(1)))), used);
+    assert_eq!(wear(false, Some((WearTenths::Begun(1), WearTenths::Exceeded))).0, State::Degraded);
+    assert_eq!(of(|_| (), "wear"), None);
 }
 
 #[test]
