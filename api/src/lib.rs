@@ -18,6 +18,7 @@
 mod client;
 pub mod dirs;
 pub mod init;
+mod job;
 mod loss;
 mod message;
 mod method;
@@ -25,6 +26,7 @@ mod pressure;
 pub mod render;
 pub mod resting;
 mod rights;
+mod said;
 mod status;
 mod surveys;
 #[cfg(test)]
@@ -34,12 +36,14 @@ mod tries;
 
 pub use client::{Client, ClientError};
 pub use dirs::{SESSION_SOCKET, SOCKET, run_dir};
+pub use job::{JOB_SOCKET, Job, JobEnd, JobKind};
 pub use loss::{Loss, LossKind};
 pub use message::{CALL_BYTES_MAX, Call, DESCRIPTION, INTERFACE, Reply, SERVICE, SERVICE_DESCRIPTION, reply_with};
 pub use method::{Fault, Method, Target, understand};
 pub use pressure::{Pressure, PressureSpan};
 pub use resting::Resting;
 pub use rights::LackingRight;
+pub use said::{Part, Said};
 pub use status::{
     Cost, Counts, Device, Estimate, Happening, LeftAlone, MemoryProgram, PARTS, Prefetched, Record, Saved, Status,
     SwapWrites, Why,

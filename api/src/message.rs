@@ -13,7 +13,7 @@ pub const SERVICE: &str = "org.varlink.service";
 pub const SERVICE_DESCRIPTION: &str = include_str!("org.varlink.service.varlink");
 
 /// The longest call.
-pub const CALL_BYTES_MAX: usize = 16 << 10;
+pub const CALL_BYTES_MAX: usize = 64 << 10;
 
 /// A call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -3,6 +3,7 @@
 use brisk_core::trial::Ladder;
 use serde_json::{Map, Value, json};
 
+use crate::job::JobKind;
 use crate::message::{Call, DESCRIPTION, INTERFACE, Reply, SERVICE, SERVICE_DESCRIPTION, reply_with};
 
 /// A method with its parameters.
@@ -42,6 +43,18 @@ pub enum Method {
     SetTrial(String, Option<Ladder>),
     /// To forget what was learned of an app, or all.
     Forget(Option<String>),
+    /// What is to be done with the app of this id when memory is short: `protect`, `end_first` or `none`.
+    SetApp(String, String),
+    /// The text of the main file of the configuration.
+    GetConfig,
+    /// To replace that text where it is still of this version, or, with true, only to check it.
+    SetConfig(String, String, bool),
+    /// To begin a measurement, on a device or on all.
+    StartJob(JobKind, Option<String>),
+    /// To stop the measurement that runs.
+    StopJob,
+    /// The measurement that runs, or ran last.
+    GetJob,
 }
 
 /// An app that a caller names.
@@ -95,13 +108,25 @@ pub enum Fault {
     CannotForget(String),
     /// The machine could not be read.
     CannotSense(String),
+    /// A measurement could not be begun or stopped.
+    CannotRun(String),
 }
 
 impl Method {
     /// Whether it changes anything, which takes root.
     #[must_use]
     pub fn changes(&self) -> bool {
-        matches!(self, Self::Reload(_) | Self::Reset | Self::Forget(_) | Self::SetTrial(..))
+        matches!(
+            self,
+            Self::Reload(_)
+                | Self::Reset
+                | Self::Forget(_)
+                | Self::SetTrial(..)
+                | Self::SetApp(..)
+                | Self::SetConfig(_, _, false)
+                | Self::StartJob(..)
+                | Self::StopJob
+        )
     }
 }
 
@@ -116,6 +141,7 @@ impl From<Fault> for Reply {
             Fault::NoSuchApp(app) => ("NoSuchApp", "app", app),
             Fault::CannotForget(why) => ("CannotForget", "why", why),
             Fault::CannotSense(why) => ("CannotSense", "why", why),
+            Fault::CannotRun(why) => ("CannotRun", "why", why),
         };
         error(INTERFACE, name, &[(key, value)])
     }
@@ -147,6 +173,9 @@ pub fn understand(call: &Call) -> Result<Method, Reply> {
         (INTERFACE, "GetPressure") => &["day"],
         (INTERFACE, "SetTrial") => &["engine", "to"],
         (INTERFACE, "GetPages" | "GetLaunches" | "Forget") => &["app"],
+        (INTERFACE, "SetApp") => &["app", "to"],
+        (INTERFACE, "SetConfig") => &["text", "version", "check"],
+        (INTERFACE, "StartJob") => &["job", "device"],
         _ => &[],
     };
     if !matches!(interface, SERVICE | INTERFACE) {
@@ -157,6 +186,7 @@ pub fn understand(call: &Call) -> Result<Method, Reply> {
         Some(Value::String(text)) => Ok(Some(text.clone())),
         Some(_) => Err(of_service("InvalidParameter", "parameter", key)),
     };
+    let some = |key: &str| text(key)?.ok_or_else(|| of_service("InvalidParameter", "parameter", key));
     let flag = |key: &str| match given.get(key) {
         None | Some(Value::Null) => Ok(false),
         Some(Value::Bool(flag)) => Ok(*flag),
@@ -186,7 +216,7 @@ pub fn understand(call: &Call) -> Result<Method, Reply> {
         | (
             INTERFACE,
             "SetFront" | "LaunchBegins" | "LaunchEnds" | "SetIdle" | "GetLaunches" | "GetTrials" | "SetTrial"
-            | "WatchLosses" | "GetPressure",
+            | "WatchLosses" | "GetPressure" | "SetApp" | "GetConfig" | "SetConfig" | "StartJob" | "StopJob" | "GetJob",
         ) if unknown.is_some() => {
             return Err(of_service("InvalidParameter", "parameter", unknown.map_or("", String::as_str)));
         }
@@ -234,6 +264,15 @@ pub fn understand(call: &Call) -> Result<Method, Reply> {
             Method::SetTrial(text("engine")?.ok_or_else(|| invalid("engine"))?, ladder)
         }
         (INTERFACE, "Forget") => Method::Forget(text("app")?),
+        (INTERFACE, "SetApp") => Method::SetApp(some("app")?, some("to")?),
+        (INTERFACE, "GetConfig") => Method::GetConfig,
+        (INTERFACE, "SetConfig") => Method::SetConfig(some("text")?, some("version")?, flag("check")?),
+        (INTERFACE, "StartJob") => {
+            let job = JobKind::of(&some("job")?).ok_or_else(|| of_service("InvalidParameter", "parameter", "job"))?;
+            Method::StartJob(job, text("device")?)
+        }
+        (INTERFACE, "StopJob") => Method::StopJob,
+        (INTERFACE, "GetJob") => Method::GetJob,
         _ => return Err(of_service("MethodNotFound", "method", &call.method)),
     };
     Ok(ask)
@@ -292,6 +331,15 @@ mod tests {
         let auto = ask("org.brisk.Daemon.SetTrial", json!({"engine": "mars", "to": "auto"}));
         assert_eq!(auto, Method::SetTrial("mars".to_owned(), None));
         assert!(!ask("org.brisk.Daemon.GetTrials", json!({})).changes());
+        let app = ask("org.brisk.Daemon.SetApp", json!({"app": "mpv", "to": "protect"}));
+        assert!(app == Method::SetApp("mpv".to_owned(), "protect".to_owned()) && app.changes());
+        let config =
+            |check: bool| ask("org.brisk.Daemon.SetConfig", json!({"text": "a", "version": "b", "check": check}));
+        assert!(config(false).changes() && !config(true).changes());
+        let job = ask("org.brisk.Daemon.StartJob", json!({"job": "bench", "device": "sda"}));
+        assert!(job == Method::StartJob(JobKind::Bench, Some("sda".to_owned())) && job.changes());
+        assert!(ask("org.brisk.Daemon.StopJob", json!({})).changes());
+        assert!(!ask("org.brisk.Daemon.GetJob", json!({})).changes());
         assert!(!ask("org.brisk.Daemon.GetApps", json!({})).changes());
         let pressure = ask("org.brisk.Daemon.GetPressure", json!({"day": true}));
         assert!(pressure == Method::GetPressure(true) && !pressure.changes());

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::resting::Resting;
 use crate::rights::LackingRight;
+use crate::said::Said;
 use crate::trial::Trials;
 use crate::tries::Tried;
 
@@ -295,7 +296,7 @@ pub struct MemoryProgram {
 }
 
 /// Something that happened.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Happening {
     /// When.
     pub at_unix_ms: u64,
@@ -303,4 +304,7 @@ pub struct Happening {
     pub kind: String,
     /// What, in a sentence.
     pub text: String,
+    /// The same with its form, for other languages.
+    #[serde(default)]
+    pub said: Option<Said>,
 }

@@ -135,7 +135,7 @@ fn the_description_names_what_is_sent() {
         lost: Some(0.5),
         frozen: false,
     };
-    let types: [(&str, BTreeSet<String>); 39] = [
+    let types: [(&str, BTreeSet<String>); 41] = [
         ("Status", keys(&Status::default())),
         // No setting is read ahead, or ended early.
         ("Setting", {
@@ -163,7 +163,9 @@ fn the_description_names_what_is_sent() {
         ("Resting", keys(&Resting::default())),
         ("LackingRight", keys(&LackingRight::default())),
         ("Happening", keys(&Happening::default())),
+        ("Said", keys(&Said::new("{0} ended", Vec::new()))),
         ("Loss", keys(&Loss::default())),
+        ("Job", keys(&Job::default())),
         ("Pressure", keys(&Pressure::default())),
         ("PressureSpan", keys(&PressureSpan::default())),
         ("Apps", keys(&Apps::default())),
@@ -211,6 +213,8 @@ fn the_description_names_what_is_sent() {
             let all = [Figure::StorageWait, Figure::StorageShare, Figure::StallShare, Figure::BusyTime];
             all.map(|of| word(&of)).to_vec()
         }),
+        ("JobKind", JobKind::ALL.map(|of| word(&of)).to_vec()),
+        ("JobEnd", [JobEnd::Done, JobEnd::Failed, JobEnd::Stopped].map(|of| word(&of)).to_vec()),
         ("PhaseReason", {
             use brisk_core::trial::Why;
             let of_evidence = [Why::Gains, Why::Harms, Why::GainsTooLittle, Why::NotShown, Why::NotShownAgain];
@@ -240,7 +244,13 @@ fn the_description_names_what_is_sent() {
             "GetLaunches",
             "GetTrials",
             "SetTrial",
-            "Forget"
+            "Forget",
+            "SetApp",
+            "GetConfig",
+            "SetConfig",
+            "StartJob",
+            "StopJob",
+            "GetJob"
         ]
     );
     assert!(IDL::try_from(SERVICE_DESCRIPTION).is_ok());

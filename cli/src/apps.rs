@@ -1,6 +1,6 @@
 //! `brisk apps`: what the memory engine makes of each app, and which would be taken from first.
 
-mod protect;
+mod choose;
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -10,6 +10,7 @@ use brisk_command::json::{Document, Json};
 use brisk_command::terminal::{caution, faint, good, heading};
 use brisk_core::app::EndOrder;
 use brisk_core::units::{format_bytes, three_digits};
+use brisk_daemon::config::Choice;
 use clap::Subcommand;
 
 use crate::status::Socket;
@@ -27,6 +28,7 @@ Examples:
   brisk apps --json
   brisk apps protect org.gnome.Evince          # as root: nothing is taken from it any more
   brisk apps protect org.gnome.Evince --undo
+  brisk apps end-first org.chromium.Chromium
 
 Exit codes: 0 shown, 2 the daemon does not run, or does not answer.";
 
@@ -48,12 +50,16 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 enum What {
     /// Have nothing taken from an app when memory is short
-    Protect(protect::Args),
+    Protect(choose::Args),
+    /// Have an app ended before others, where any is ended
+    EndFirst(choose::Args),
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    if let Some(What::Protect(args)) = &args.what {
-        return protect::run(args);
+    match &args.what {
+        Some(What::Protect(args)) => return choose::run(args, Choice::Protect),
+        Some(What::EndFirst(args)) => return choose::run(args, Choice::EndFirst),
+        None => {}
     }
     let mut client = args.socket.connect()?;
     let apps: Apps = client.call("GetApps", &[], "apps")?;

@@ -12,6 +12,7 @@ mod front;
 mod generate;
 mod help;
 mod idle;
+mod job;
 mod launches;
 #[cfg(test)]
 #[path = "../../machine/sense/tests/all/machine_tree/mod.rs"]
@@ -117,6 +118,9 @@ fn is_called_briskd() -> bool {
 fn main() -> ExitCode {
     if is_called_briskd() {
         return brisk_daemon::command::main();
+    }
+    if brisk_daemon::command::is_called(brisk_daemon::jobs::PROGRAM) {
+        return job::main();
     }
     lab::complete();
     completion::answer(command, completion::of_machine);

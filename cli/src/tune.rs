@@ -25,7 +25,7 @@ use brisk_bench::place::Place;
 use brisk_command::defaults::NO_FILE;
 use brisk_command::json::{Document, Json};
 use brisk_command::session::Session;
-use brisk_command::terminal::remark;
+use brisk_command::terminal::{is_verbose, remark};
 use brisk_core::device::Device;
 use brisk_daemon::config::{Config, Devices};
 use brisk_daemon::devices::{self, Disks};
@@ -156,6 +156,9 @@ impl Measurement {
         if self != Self::Costs {
             // Measured alike on every device, whatever this user prefers.
             command.args(["--defaults", NO_FILE]);
+        }
+        if is_verbose() {
+            command.arg("--verbose");
         }
         command.arg("--profiles").arg(&args.profiles).arg(place).env("BRISK_RUN_DIR", args.socket.run_dir());
         Ok(command)
@@ -331,7 +334,7 @@ fn is_measured(part: Measurement, model: &str, args: &Args) -> bool {
 
 /// The directory on `device` with the most free space, a mount point where files can be made; otherwise why there is
 /// none.
-fn place_on(sense: &Sense, device: &str) -> anyhow::Result<Result<PathBuf, String>> {
+pub(crate) fn place_on(sense: &Sense, device: &str) -> anyhow::Result<Result<PathBuf, String>> {
     let (storage, disk) = (sense.storage()?, sysfs_name(device));
     let mounts = storage.mounts().iter().map(|mount| (mount, storage.below_mount(mount)));
     let on_it: Vec<(&Mount, Stack)> = mounts.filter(|(_, stack)| stack.disks.contains(&disk)).collect();

@@ -7,9 +7,13 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::str::FromStr;
 
+use std::time::Duration;
+
 use anyhow::{Context as _, bail};
 
-use crate::lab;
+use crate::{duration, lab};
+
+const DAY: Duration = Duration::from_secs(86_400);
 
 /// The program and its package.
 pub const PROGRAM: &str = "brisk-web";
@@ -17,8 +21,10 @@ pub const PROGRAM: &str = "brisk-web";
 pub const AFTER_HELP: &str = "\
 The page shows what is in front, pressure on storage and memory, what each engine gains with its evidence, apps with \
 their memory and what would be taken from first, every setting that brisk has changed with its reason, and what \
-happens. It switches engines and puts everything back where the daemon lets this user, and names the command \
-otherwise.
+happens. It switches engines, protects apps, edits the configuration, has this device measured and puts everything \
+back where the daemon lets this user, and names the command otherwise.
+
+Of a record it shows, with a slider over decisions, what was seen, decided and written; such a page changes nothing.
 
 The link works once, and lets one browser in. Only processes of this user, and of root, are answered; no request \
 leaves the machine. Where the unit brisk-web.socket of the user is enabled, the command prints a link of its service, \
@@ -27,6 +33,7 @@ which begins with that and ends after ten minutes without a page. What is begun 
 Examples:
   brisk web --open
   brisk web --listen 127.0.0.1:8262
+  brisk web day.brisk --open
   ssh -L 8262:127.0.0.1:8262 device brisk web --listen 127.0.0.1:8262    # the page of another device
 
 Exit codes: 0 ended, or the link of a service was printed, 2 not possible.";
@@ -35,12 +42,17 @@ Exit codes: 0 ended, or the link of a service was printed, 2 not possible.";
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
+    /// Show this record of the daemon instead: what was seen, decided and written at each decision
+    pub record: Option<PathBuf>,
     /// Open the page in the browser of this session
     #[arg(long)]
     pub open: bool,
     /// Listen at 127.0.0.1:PORT, or at the path of a Unix socket [default: a free port of 127.0.0.1]
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Option<Address>,
+    /// End after this time without a page [default: 10m of a unit and with --open, otherwise never]
+    #[arg(long, value_name = "TIME", value_parser = duration::between(Duration::from_secs(1), DAY))]
+    pub idle: Option<Duration>,
     /// Where the daemon has its socket [default: $BRISK_RUN_DIR, or /run/brisk]
     #[arg(long, value_name = "DIR")]
     pub run_dir: Option<PathBuf>,
@@ -92,9 +104,13 @@ pub fn hand_over(args: &Args) -> anyhow::Result<ExitCode> {
         Some(Address::Unix(path)) => drop(command.arg("--listen").arg(path)),
         None => {}
     }
+    if let Some(idle) = args.idle {
+        command.arg("--idle").arg(duration::written(idle));
+    }
     if let Some(dir) = &args.run_dir {
         command.arg("--run-dir").arg(dir);
     }
+    command.args(&args.record);
     let failed = command.exec();
     Err(failed).with_context(|| format!("cannot run {}: install the package {PROGRAM} anew", program.display()))
 }

@@ -9,6 +9,7 @@ mod choices;
 mod complaint;
 mod files;
 mod hook;
+mod write;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,6 +26,7 @@ pub use choices::Choices;
 pub use complaint::Complaint;
 pub use files::Loaded;
 pub use hook::Hook;
+pub use write::{Choice, WriteError, choose, edit, main_text};
 
 use crate::engines;
 

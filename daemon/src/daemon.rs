@@ -14,6 +14,7 @@ mod round;
 mod stand_in;
 mod start;
 mod trying;
+mod wishes;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
@@ -44,6 +45,7 @@ use crate::control::Server;
 use crate::devices::{self, Disks};
 use crate::engines::Engines;
 use crate::hook::Hook;
+use crate::jobs::Jobs;
 use crate::killers::Killers;
 use crate::places::Places;
 use crate::pressure;
@@ -91,6 +93,7 @@ mod timer {
     pub(super) const CONTROL: &str = "control";
     pub(super) const SAVE_LEARNED: &str = "save learned";
     pub(super) const HOOK: &str = "hook";
+    pub(super) const JOB: &str = "job";
     pub(super) const FINISH: &str = "finish";
 }
 
@@ -109,6 +112,7 @@ const TIMERS: &[Timer<Daemon>] = &[
     (timer::CONTROL, |_| ()),
     (timer::SAVE_LEARNED, Daemon::save_learned),
     (timer::HOOK, Daemon::tend_hook),
+    (timer::JOB, Daemon::tend_job),
     (timer::FINISH, |daemon| daemon.is_finished = true),
 ];
 
@@ -124,6 +128,7 @@ pub struct Daemon {
     recorder: Recorder,
     server: Option<Server>,
     hook: Hook,
+    jobs: Jobs,
     manager: ServiceManager,
     /// Whether the loop is to end.
     is_finished: bool,
@@ -268,7 +273,8 @@ impl Daemon {
         self.machine.sources.heeds_pressure = self.acts() != Acts::No;
         let (now_ns, due_ns) = (self.moment.now.monotonic_ns, self.timers.next_ns());
         let span = due_ns.map(|due_ns| Duration::from_nanos(due_ns.saturating_sub(now_ns)));
-        let others = [self.actuator.keeper().and_then(Keeper::pidfd), self.actuator.worker_fd(), self.hook.fd()];
+        let keeper = self.actuator.keeper().and_then(Keeper::pidfd);
+        let others = [keeper, self.actuator.worker_fd(), self.hook.fd(), self.jobs.fd()];
         let woken = self.machine.sources.wait(self.server.as_mut(), others, now_ns, span).context("cannot wait")?;
         self.state.counts.wake_ups += 1;
         let before = std::mem::replace(&mut self.moment.now, Reading::now());
@@ -278,6 +284,7 @@ impl Daemon {
         }
         self.tend_keeper();
         self.tend_hook();
+        self.tend_job();
         if woken.stop {
             self.is_finished = true;
             return Ok(());
@@ -323,6 +330,7 @@ impl Daemon {
         self.timers.set(timer::PREPARE_RETURN, self.machine.returns.prepare_ns());
         self.timers.set(timer::ADVANCE_ACTIONS, self.actuator.next_ns());
         self.timers.set(timer::SAMPLE_SCREEN, self.machine.screen.next_ns());
+        self.timers.set(timer::JOB, self.jobs.next_ns());
         self.timers.set(timer::WATCHDOG, self.manager.next_ns());
         self.timers.set(timer::LISTEN_AGAIN, self.machine.sources.next_ns(now_ns));
         self.timers.set(timer::CONTROL, self.server.as_mut().and_then(|server| server.next_ns(now_ns)));
@@ -431,7 +439,7 @@ impl Daemon {
         for kind in std::iter::once(kind).chain(returned) {
             self.state.counts.events += 1;
             self.note_learning(&kind);
-            self.publish("event", &render::event(&kind));
+            self.publish("event", render::event(&kind));
             self.account_for(&kind);
             self.note_kill(&kind);
             if self.moment.events.len() < EVENTS_MAX {

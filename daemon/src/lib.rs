@@ -25,6 +25,7 @@ pub mod devices;
 pub mod engines;
 pub mod explain;
 pub mod hook;
+pub mod jobs;
 pub mod killers;
 pub mod learned;
 #[cfg(test)]

@@ -18,6 +18,12 @@ impl ServiceManager {
         Self { beat_ns, next_ns: beat_ns.map_or(u64::MAX, |beat_ns| now_ns.saturating_add(beat_ns)) }
     }
 
+    /// Whether there is one.
+    #[must_use]
+    pub fn is_there(&self) -> bool {
+        std::env::var_os("NOTIFY_SOCKET").is_some_and(|socket| !socket.is_empty())
+    }
+
     /// When the next watchdog notification is due.
     #[must_use]
     pub fn next_ns(&self) -> Option<u64> {

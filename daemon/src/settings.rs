@@ -237,7 +237,7 @@ mod tests {
         let change = settings.update(&[resolved("256", 12.0)], &[], written(), 1000);
         let (knob, outcome) = change.outcomes.first_key_value().expect("one");
         assert_eq!(
-            brisk_api::render::setting(knob, outcome, Some(&resolved("256", 12.0))),
+            brisk_api::render::setting(knob, outcome, Some(&resolved("256", 12.0))).to_string(),
             "queue/sda/read_ahead_kb is 256, was 128; smartio: reads wait (share_percent 12); no other engine requests \
              it"
         );

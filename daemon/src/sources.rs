@@ -187,7 +187,7 @@ impl Sources {
     pub fn wait(
         &mut self,
         server: Option<&mut Server>,
-        others: [Option<BorrowedFd<'_>>; 3],
+        others: [Option<BorrowedFd<'_>>; 4],
         now_ns: u64,
         span: Option<Duration>,
     ) -> std::io::Result<Woken> {

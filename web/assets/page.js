@@ -125,6 +125,23 @@ async function change(form, button) {
   }
 }
 
+/** Of a record: shows the decision of this number; what was asked for before is no matter any more. */
+async function go(slider) {
+  go.last?.abort();
+  go.last = new AbortController();
+  const number = slider.value;
+  try {
+    const answer = await fetch(`/moment?n=${number}`, { signal: go.last.signal });
+    if (!answer.ok) throw new Error(answer.status);
+    patch(await answer.json());
+    slider.setAttribute('aria-valuetext', byId('moment').querySelector('.lead').textContent);
+    history.replaceState(null, '', `/?n=${number}`);
+    byId('offline').hidden = true;
+  } catch (error) {
+    if (error.name !== 'AbortError') byId('offline').hidden = false;
+  }
+}
+
 document.addEventListener('submit', (event) => {
   if (!event.target.matches('form.act')) return;
   event.preventDefault();
@@ -134,7 +151,13 @@ document.addEventListener('click', async ({ target }) => {
   if (target.id === 'said') target.textContent = '';
   if (target.matches('[data-shows]')) {
     byId(target.dataset.shows).dataset.all = 'yes';
+    byId(target.dataset.shows).classList.remove('first');
     document.querySelectorAll('[data-filters]').forEach(filter);
+  }
+  if (target.matches('[data-step]')) {
+    const slider = document.querySelector('[data-moments]');
+    slider.valueAsNumber += Number(target.dataset.step);
+    go(slider);
   }
   if (!target.matches('[data-copy]')) return;
   await navigator.clipboard.writeText(target.dataset.copy);
@@ -142,13 +165,19 @@ document.addEventListener('click', async ({ target }) => {
   target.textContent = target.dataset.copied;
   setTimeout(() => { target.textContent = text; }, 2000);
 });
-document.addEventListener('input', ({ target }) => target.matches('[data-filters]') && filter(target));
-document.addEventListener('visibilitychange', listen);
+document.addEventListener('input', ({ target }) => {
+  if (target.matches('[data-filters]')) filter(target);
+  if (target.matches('[data-moments]')) go(target);
+});
 
 if (byId('enter')) {
   location.replace('/');
 } else {
-  listen();
+  // Of a record nothing changes by itself.
+  if (!document.querySelector('[data-record]')) {
+    document.addEventListener('visibilitychange', listen);
+    listen();
+  }
   // A page that is not seen says that it is there, so that the program stays.
   setInterval(() => document.hidden && fetch('/here').catch(() => {}), 240000);
 }

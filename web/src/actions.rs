@@ -6,6 +6,7 @@ use brisk_core::causes::in_one_line;
 use serde_json::Value;
 
 use crate::http;
+use crate::page::config;
 use crate::texts::{self, Language};
 
 /// A change.
@@ -14,6 +15,9 @@ pub(crate) enum Change {
     Engine { engine: String, to: String },
     Reset,
     Reload,
+    App { app: String, to: String },
+    Job { job: String, device: Option<String> },
+    Stop,
 }
 
 impl Change {
@@ -24,6 +28,9 @@ impl Change {
             "engine" => Some(Self::Engine { engine: text("engine")?, to: text("to")? }),
             "reset" => Some(Self::Reset),
             "reload" => Some(Self::Reload),
+            "app" => Some(Self::App { app: text("app")?, to: text("to")? }),
+            "job" => Some(Self::Job { job: text("job")?, device: text("device") }),
+            "stop" => Some(Self::Stop),
             _ => None,
         }
     }
@@ -34,6 +41,17 @@ impl Change {
             Self::Engine { engine, to } => format!("brisk trial {engine} {to}"),
             Self::Reset => "brisk reset".to_owned(),
             Self::Reload => "brisk config reload".to_owned(),
+            Self::App { app, to } => {
+                let app = quoted(app);
+                match to.as_str() {
+                    "end_first" => format!("brisk apps end-first {app}"),
+                    "protect" => format!("brisk apps protect {app}"),
+                    _ => format!("brisk apps protect {app} --undo"),
+                }
+            }
+            Self::Job { job, device: Some(device) } if job == "tune" => format!("brisk tune {}", quoted(device)),
+            Self::Job { job, .. } => format!("brisk {}", quoted(job)),
+            Self::Stop => "sudo brisk web".to_owned(),
         }
     }
 
@@ -42,10 +60,7 @@ impl Change {
         let outcome = daemon.and_then(|mut client| self.call(&mut client, language));
         match outcome {
             Ok(said) => (true, said),
-            Err(ClientError::Refused { name, what }) if name == "NotAllowed" => {
-                (false, language.fill(texts::REFUSED, &[&what, &self.command()]))
-            }
-            Err(error) => (false, language.fill(texts::FAILED, &[&in_one_line(&error)])),
+            Err(error) => (false, refusal(&error, &self.command(), language)),
         }
     }
 
@@ -73,11 +88,70 @@ impl Change {
                     false => language.fill(texts::DONE_LEFT, &[&restored, &left.join("; ")]),
                 })
             }
+            Self::App { app, to } => {
+                let parameters = [("app", Value::from(app.as_str())), ("to", Value::from(to.as_str()))];
+                let answer = client.answer("SetApp", &parameters)?;
+                let text = match (to.as_str(), answer.get("changed") == Some(&Value::Bool(true))) {
+                    ("protect", _) => texts::DONE_PROTECT,
+                    ("end_first", _) => texts::DONE_END_FIRST,
+                    (_, true) => texts::DONE_NO_WISH,
+                    (_, false) => texts::WISH_ELSEWHERE,
+                };
+                Ok(language.fill(text, &[app]))
+            }
+            Self::Job { job, device } => {
+                let device = device.as_deref().map_or(Value::Null, Value::from);
+                client.answer("StartJob", &[("job", Value::from(job.as_str())), ("device", device)])?;
+                Ok(language.say(texts::DONE_JOB).to_owned())
+            }
+            Self::Stop => {
+                client.answer("StopJob", &[])?;
+                Ok(language.say(texts::DONE_STOP).to_owned())
+            }
             Self::Reload => {
                 client.answer("Reload", &[])?;
                 Ok(language.say(texts::DONE).to_owned())
             }
         }
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |one: char| one.is_ascii_alphanumeric() || "._-+@:/".contains(one);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+/// The text of the configuration.
+pub(crate) fn config(daemon: Result<Client, ClientError>, language: Language) -> Result<config::Text, String> {
+    let ask = |mut client: Client| {
+        let answer = client.answer("GetConfig", &[])?;
+        let text = |name: &str| answer.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        Ok(config::Text { path: text("path"), text: text("text"), version: text("version") })
+    };
+    daemon.and_then(ask).map_err(|error| refusal(&error, "brisk config show", language))
+}
+
+/// Has the text of the configuration checked, or with `saves` written; what is not there at present.
+pub(crate) fn set_config(
+    daemon: Result<Client, ClientError>,
+    (text, version): (&str, &str),
+    saves: bool,
+    language: Language,
+) -> Result<Vec<String>, String> {
+    let parameters = [("text", text.into()), ("version", version.into()), ("check", Value::Bool(!saves))];
+    let outcome = daemon.and_then(|mut client| client.call("SetConfig", &parameters, "warnings"));
+    outcome.map_err(|error| refusal(&error, "sudo brisk web", language))
+}
+
+fn refusal(error: &ClientError, command: &str, language: Language) -> String {
+    match error {
+        ClientError::Refused { name, what } if name == "NotAllowed" => language.fill(texts::REFUSED, &[what, &command]),
+        ClientError::Refused { what, .. } => what.clone(),
+        error => language.fill(texts::FAILED, &[&in_one_line(error)]),
     }
 }
 
@@ -92,6 +166,12 @@ mod tests {
         assert_eq!(engine.command(), "brisk trial mars off");
         assert_eq!(of("do=engine&engine=mars&to=off"), Some(engine));
         assert_eq!((of("do=reset"), of("do=reload&x=1")), (Some(Change::Reset), Some(Change::Reload)));
+        let app = |to: &str| Change::App { app: "it's".to_owned(), to: to.to_owned() };
+        assert_eq!(of("do=app&app=it%27s&to=protect"), Some(app("protect")));
+        assert_eq!(app("end_first").command(), "brisk apps end-first 'it'\\''s'");
+        let job = of("do=job&job=tune&device=sda").expect("a measurement");
+        assert_eq!(job.command(), "brisk tune sda");
+        assert_eq!(of("do=stop"), Some(Change::Stop));
         for form in ["", "do=", "do=engine&engine=mars", "do=Forget", "engine=mars&to=off"] {
             assert_eq!(of(form), None, "{form}");
         }

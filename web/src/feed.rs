@@ -1,7 +1,7 @@
 //! What the daemon says, asked for only while a page is looked at.
 //!
 //! ```text
-//! page ──look──> Feed ──GetPressure (2 s), GetStatus GetApps GetTrials (5 s, or when something happened)──> briskd
+//! page ──look──> Feed ──GetPressure GetJob (2 s), GetStatus GetApps GetTrials (5 s, or when something happened)──> briskd
 //! briskd ──Monitor──> Feed ──wakes──> pages
 //! ```
 //!
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use brisk_api::{Apps, Client, ClientError, Happening, Pressure, PressureSpan, Status, Trials};
+use brisk_api::{Apps, Client, ClientError, Happening, Job, Pressure, PressureSpan, Said, Status, Trials};
 use brisk_core::causes::in_one_line;
 use brisk_sense::Sense;
 use serde_json::Value;
@@ -42,6 +42,8 @@ pub(crate) struct Seen {
     /// Newest first.
     pub(crate) events: Vec<Event>,
     pub(crate) events_since_unix_ms: u64,
+    /// The measurement that runs, or ran last.
+    pub(crate) job: Option<Job>,
     /// Memory of this program.
     pub(crate) own_bytes: u64,
 }
@@ -71,11 +73,11 @@ pub(crate) struct Point {
 }
 
 /// Something that happened, with its number.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Event {
     pub(crate) number: u64,
     pub(crate) at_unix_ms: u64,
-    pub(crate) text: String,
+    pub(crate) said: Said,
 }
 
 #[derive(Debug)]
@@ -101,6 +103,7 @@ struct Kept {
     day_asked: Option<Instant>,
     minutes: VecDeque<Point>,
     own_bytes: u64,
+    job: Option<Job>,
 }
 
 /// What was heard of the daemon without being asked for.
@@ -127,6 +130,7 @@ impl Feed {
             day_asked: None,
             minutes: VecDeque::new(),
             own_bytes: 0,
+            job: None,
         };
         let heard = Heard {
             events: VecDeque::new(),
@@ -161,10 +165,10 @@ impl Feed {
             }
             kept.clone()
         };
-        let Kept { daemon, pressure, day, minutes, own_bytes, .. } = kept;
+        let Kept { daemon, pressure, day, minutes, own_bytes, job, .. } = kept;
         let heard = lock(&self.heard);
         let (events, events_since_unix_ms) = (heard.events.iter().cloned().collect(), heard.since_unix_ms);
-        Seen { daemon, pressure, day, minutes: minutes.into(), events, events_since_unix_ms, own_bytes }
+        Seen { daemon, pressure, day, minutes: minutes.into(), events, events_since_unix_ms, own_bytes, job }
     }
 
     /// Sleeps until the present view may differ from the last one.
@@ -218,12 +222,13 @@ impl Feed {
     }
 
     fn hear(&self, happening: Happening) {
-        let Happening { at_unix_ms, text, .. } = happening;
+        let Happening { at_unix_ms, text, said, .. } = happening;
+        let said = said.unwrap_or_else(|| Said { form: text.replace(['{', '}'], "").into(), values: Vec::new() });
         let mut heard = lock(&self.heard);
         heard.is_news = true;
         heard.number += 1;
         let number = heard.number;
-        heard.events.push_front(Event { number, at_unix_ms, text });
+        heard.events.push_front(Event { number, at_unix_ms, said });
         heard.events.truncate(EVENTS_MAX);
         drop(heard);
         self.wakes.notify_all();
@@ -243,6 +248,7 @@ impl Kept {
         let asked = Instant::now();
         let outcome = feed.connect().and_then(|mut client| {
             let pressure: Pressure = client.call("GetPressure", &[("day", Value::Bool(with_day))], "pressure")?;
+            let job: Option<Job> = client.call("GetJob", &[], "job")?;
             let machine = match all {
                 true => Some(Machine {
                     status: client.call("GetStatus", &[], "status")?,
@@ -251,9 +257,9 @@ impl Kept {
                 }),
                 false => None,
             };
-            Ok((pressure, machine))
+            Ok((pressure, machine, job))
         });
-        let (pressure, machine) = match outcome {
+        let (pressure, machine, job) = match outcome {
             Ok(seen) => seen,
             Err(error) => {
                 let why = in_one_line(&error);
@@ -264,6 +270,7 @@ impl Kept {
                 });
                 (self.asked, self.pressure_asked, self.day_asked) = (None, None, None);
                 self.minutes.clear();
+                self.job = None;
                 return;
             }
         };
@@ -276,7 +283,7 @@ impl Kept {
         if with_day {
             (self.day, self.day_asked) = (Arc::new(pressure.day.clone()), Some(asked));
         }
-        (self.pressure, self.pressure_asked) = (pressure, Some(asked));
+        (self.pressure, self.pressure_asked, self.job) = (pressure, Some(asked), job);
         if let Some(machine) = machine {
             (self.daemon, self.asked, self.is_old) = (Ok(Arc::new(machine)), Some(asked), false);
             let own = Sense::default().process_stat(std::process::id()).ok().flatten();

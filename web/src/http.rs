@@ -8,8 +8,8 @@ use std::borrow::Cow;
 
 /// The longest head of a request.
 pub(crate) const HEAD_BYTES_MAX: usize = 16 << 10;
-/// The longest body.
-pub(crate) const BODY_BYTES_MAX: usize = 4 << 10;
+/// The longest body: a configuration, of which each byte may be written as three.
+pub(crate) const BODY_BYTES_MAX: usize = 192 << 10;
 const HEADERS_MAX: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -218,6 +218,7 @@ fn head(status: u16, connection: &str) -> String {
         405 => "Method Not Allowed",
         408 => "Request Timeout",
         413 => "Content Too Large",
+        422 => "Unprocessable Content",
         421 => "Misdirected Request",
         431 => "Request Header Fields Too Large",
         501 => "Not Implemented",
@@ -263,7 +264,7 @@ mod tests {
             ("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\nabc", 501),
             ("POST / HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabc", 400),
             ("POST / HTTP/1.1\r\nContent-Length: +3\r\n\r\nabc", 400),
-            ("POST / HTTP/1.1\r\nContent-Length: 5000\r\n\r\n", 413),
+            ("POST / HTTP/1.1\r\nContent-Length: 200000\r\n\r\n", 413),
             ("GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n", 400),
             ("GET http://localhost/ HTTP/1.1\r\n\r\n", 400),
             ("DELETE / HTTP/1.1\r\n\r\n", 405),

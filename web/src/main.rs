@@ -1,7 +1,7 @@
 //! `brisk-web`, which `brisk web` becomes: a page for the owner of a device, in a browser of the same machine.
 //!
 //! ```text
-//! browser ──HTTP, loopback──> serve ──look──> feed ──varlink──> briskd
+//! browser ──HTTP, loopback──> serve ──look──> feed ──varlink──> briskd, or a record
 //!    ^                          │ page: blocks in HTML           │
 //!    └───server-sent patches────┘                 Monitor ───────┘
 //! ```
@@ -10,11 +10,14 @@
 //! a page may change, the daemon decides by the user of this process.
 
 mod actions;
+mod diff;
 mod door;
 mod feed;
+mod german;
 mod guard;
 mod http;
 mod page;
+mod record;
 mod serve;
 mod texts;
 
@@ -32,7 +35,8 @@ use clap::Parser;
 
 use crate::door::Door;
 use crate::feed::Feed;
-use crate::serve::Server;
+use crate::record::Recorded;
+use crate::serve::{Server, Source};
 
 /// Without a page for so long, a program that no person ends does so itself.
 const IDLE: Duration = Duration::from_secs(600);
@@ -61,6 +65,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
     if !is_unit
         && args.listen.is_none()
         && args.run_dir.is_none()
+        && args.record.is_none()
         && let Some(link) = link_of_unit()?
     {
         return show(&link, args.open);
@@ -70,14 +75,17 @@ fn run(args: &Args) -> anyhow::Result<()> {
         doors.push(Door::open(&args.listen.clone().unwrap_or_else(free))?);
     }
     let url = doors.iter().find_map(Door::url);
-    let feed = Feed::new(brisk_api::run_dir(args.run_dir.clone()).join(SOCKET));
-    let server = Server::new(feed, url.clone().unwrap_or_else(|| "http://localhost".to_owned()));
+    let source = match &args.record {
+        Some(path) => Source::Record(Recorded::read(path)?),
+        None => Source::Daemon(Feed::new(brisk_api::run_dir(args.run_dir.clone()).join(SOCKET))),
+    };
+    let server = Server::new(source, url.clone().unwrap_or_else(|| "http://localhost".to_owned()));
     if !is_unit {
         show(&server.link(), args.open)?;
     }
     // Before anything of a browser is read. Not before its program was started, which may have rights of its own.
     rustix::thread::set_no_new_privs(true).context("cannot give up rights")?;
-    server.run(&doors, (is_unit || args.open).then_some(IDLE))
+    server.run(&doors, args.idle.or((is_unit || args.open).then_some(IDLE)))
 }
 
 /// A link of the service of this user; `None` where its socket is not there.

@@ -8,18 +8,24 @@
 //! knows is shown. Text of the machine (names of apps, reasons) is escaped by maud, and marked as English.
 
 mod apps;
+pub(crate) mod config;
 mod engines;
 mod events;
+mod measure;
 mod pressure;
+pub(crate) mod record;
 mod settings;
 mod summary;
 
 use std::collections::BTreeMap;
 
+use brisk_api::Said;
+use brisk_core::reason::Reason;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::json;
 
 use crate::feed::Seen;
+use crate::german;
 use crate::texts::{self, Language, Text};
 
 /// What a page is made for.
@@ -30,6 +36,8 @@ pub(crate) struct View<'a> {
     /// What its forms send.
     pub(crate) token: &'a str,
     pub(crate) now_unix_ms: u64,
+    /// It is of a record: nothing can be changed.
+    pub(crate) is_record: bool,
 }
 
 /// An element with its id.
@@ -68,6 +76,7 @@ impl Parts {
             engines::add(view, machine, &mut parts);
             apps::add(view, machine, &mut parts);
             settings::add(view, machine, &mut parts);
+            measure::add(view, machine, &mut parts);
             events::add(view, machine, &mut parts);
         }
         parts
@@ -133,6 +142,22 @@ impl View<'_> {
         }
     }
 
+    /// A reason of an engine.
+    fn reason(&self, reason: &Reason) -> Markup {
+        match self.language {
+            Language::German if german::rule(&reason.rule).is_some() => html! { (self.language.reason(reason)) },
+            _ => self.english(&reason.to_string()),
+        }
+    }
+
+    /// A sentence of the daemon.
+    fn said(&self, said: &Said) -> Markup {
+        match self.language {
+            Language::German if german::form(&said.form).is_some() => html! { (self.language.said(said)) },
+            _ => self.english(&said.to_string()),
+        }
+    }
+
     /// A form that asks for a change; `fields` say which, and `inside` has its buttons.
     fn form(&self, fields: &[(&str, &str)], ask: Option<Text>, inside: &Markup) -> Markup {
         html! {
@@ -163,20 +188,18 @@ fn id_of(kind: &str, name: &str) -> String {
 }
 
 /// Sections after the summary: id, heading, and what links call it.
-const SECTIONS: [(&str, Text, Text); 5] = [
+const SECTIONS: [(&str, Text, Text); 6] = [
     ("pressure", texts::PRESSURE, texts::PRESSURE),
     ("engines", texts::ENGINES, texts::ENGINES),
     ("apps", texts::APPS, texts::APPS),
     ("settings", texts::SETTINGS, texts::SETTINGS_SHORT),
+    ("measure", texts::MEASURE, texts::MEASURE),
     ("events", texts::EVENTS, texts::EVENTS_SHORT),
 ];
 
 /// The whole page.
 pub(crate) fn whole(view: &View<'_>, parts: &Parts) -> String {
-    let other = match view.language {
-        Language::English => "de",
-        Language::German => "en",
-    };
+    let other = view.language.other();
     let section = |id: &str, title: Text, inside: Markup| {
         html! { section.part id=(id) aria-labelledby=(format!("{id}-title")) {
             h2 id=(format!("{id}-title")) { (view.say(title)) }
@@ -187,7 +210,10 @@ pub(crate) fn whole(view: &View<'_>, parts: &Parts) -> String {
         html! { div.columns { (parts.html("minutes")) (parts.html("day")) } },
         html! { p.how { (view.say(texts::ENGINES_HOW)) } div.cards id="engine-list" { (parts.items("engine-list")) } },
         html! { (parts.html("apps-head")) (apps::table(view, parts)) (parts.html("apps-foot")) },
-        html! { (parts.html("settings-head")) (settings::table(view, parts)) (parts.html("disks")) },
+        html! { (parts.html("settings-head")) (settings::table(view, parts)) (parts.html("disks"))
+            @if !view.is_record { p { a href="/config" { (view.say(texts::CONFIG_EDIT)) } } }
+        },
+        html! { (parts.html("job")) (parts.html("job-start")) },
         html! {
             (parts.html("events-head"))
             div.events tabindex="0" role="group" aria-label=(view.say(texts::EVENTS)) {
@@ -231,7 +257,7 @@ pub(crate) fn whole(view: &View<'_>, parts: &Parts) -> String {
         }
         footer { (parts.html("cost")) p { (view.say(texts::LOCAL)) } }
     };
-    page(view.language, view.say(texts::TITLE), true, &body)
+    page(view.language, view.say(texts::TITLE), Some("10"), &body)
 }
 
 /// The page for a browser that was not let in.
@@ -240,16 +266,17 @@ pub(crate) fn denied(language: Language) -> String {
         header { h1.brand { b { "brisk" } } }
         main { p.lead { (language.say(texts::DENIED)) } p { (language.say(texts::DENIED_HOW)) } }
     };
-    page(language, language.say(texts::DENIED), false, &body)
+    page(language, language.say(texts::DENIED), None, &body)
 }
 
 /// The page between a link and the page: the script, or a person, goes on.
 pub(crate) fn entered(language: Language) -> String {
     let body = html! { main { p.lead { a href="/" id="enter" { (language.say(texts::TITLE)) } } } };
-    page(language, language.say(texts::TITLE), true, &body)
+    page(language, language.say(texts::TITLE), Some("10"), &body)
 }
 
-fn page(language: Language, title: &str, is_live: bool, body: &Markup) -> String {
+/// With `live` a script and, without scripts, a reload after so many seconds.
+fn page(language: Language, title: &str, live: Option<&str>, body: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang=(language.code()) {
@@ -260,8 +287,8 @@ fn page(language: Language, title: &str, is_live: bool, body: &Markup) -> String
                 title { (title) }
                 link rel="icon" href="/icon.svg" type="image/svg+xml";
                 link rel="stylesheet" href="/page.css";
-                @if is_live {
-                    noscript { meta http-equiv="refresh" content="10"; }
+                @if let Some(reload) = live {
+                    noscript { meta http-equiv="refresh" content=(reload); }
                     script src="/page.js" defer {}
                 }
             }

@@ -5,7 +5,9 @@
 //! | `/?link=TOKEN` | a cookie, then `/` | a link that was not used |
 //! | `/` | the page | the cookie |
 //! | `/live` | server-sent events: patches of the page | the cookie |
+//! | `/moment?n=N` | of a record: the parts of the page at that decision, as JSON | the cookie |
 //! | `/here` | nothing: a page is open, though not seen | the cookie |
+//! | `/config`, `POST` too | the configuration, to edit | the cookie; as `/act` |
 //! | `POST /act` | a change, as JSON or by going back to `/` | the cookie, origin and token of the page |
 //! | `POST /link` | a new link | a Unix socket |
 //! | `/page.css`, `/page.js`, `/icon.svg` | parts of the page | - |
@@ -24,12 +26,15 @@ use brisk_sense::Sense;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::json;
 
-use crate::actions::Change;
+use crate::actions::{self, Change};
 use crate::door::{Door, Stream};
 use crate::feed::{Feed, lock, now_unix_ms};
 use crate::guard::{self, Browser, Keys};
 use crate::http::{self, Method, Refused, Request, Response};
+use crate::page::config::{Step, Text};
+use crate::page::record::At;
 use crate::page::{self, Parts, Sent, View};
+use crate::record::Recorded;
 use crate::texts::Language;
 
 /// Connections at a time; a browser has up to six.
@@ -45,10 +50,19 @@ const SCRIPT: &str = include_str!("../assets/page.js");
 const STYLE: &str = include_str!("../assets/page.css");
 const ICON: &str = include_str!("../assets/icon.svg");
 
+/// What the page shows.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// The daemon, which may be asked for changes too.
+    Daemon(Arc<Feed>),
+    /// A file, of which nothing changes.
+    Record(Recorded),
+}
+
 /// What all connections share.
 #[derive(Debug)]
 pub(crate) struct Server {
-    feed: Arc<Feed>,
+    source: Source,
     keys: Mutex<Keys>,
     /// Where browsers find it.
     url: String,
@@ -59,11 +73,11 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn new(feed: Arc<Feed>, url: String) -> Arc<Self> {
+    pub(crate) fn new(source: Source, url: String) -> Arc<Self> {
         let port = url.rsplit(':').next().unwrap_or_default();
         let cookie = format!("brisk_web_{port}");
         let (keys, connections, used) = (Mutex::default(), AtomicUsize::new(0), Mutex::new(Instant::now()));
-        Arc::new(Self { feed, keys, url, cookie, connections, used })
+        Arc::new(Self { source, keys, url, cookie, connections, used })
     }
 
     /// A new link for a browser.
@@ -141,9 +155,9 @@ impl Server {
             }
             let browser = lock(&self.keys).browser(&request, &self.cookie).cloned();
             if request.path == "/live"
-                && let Some(browser) = &browser
+                && let (Some(browser), Source::Daemon(feed)) = (&browser, &self.source)
             {
-                return self.stream(&mut stream, browser, language);
+                return self.stream(&mut stream, feed, browser, language);
             }
             let response = self.answer(&request, browser.as_ref(), language, stream.is_unix());
             stream.write_all(&response.bytes(request.keeps_alive))?;
@@ -168,12 +182,23 @@ impl Server {
                     format!("brisk_web_language={}; SameSite=Strict; Path=/; Max-Age=31536000", language.code());
                 Response::see("/").with("Set-Cookie", cookie)
             }
-            (Method::Get, "/" | "/here" | "/live") | (Method::Post, "/act") => match (browser, request.path.as_str()) {
-                (None, _) => Response::html(403, page::denied(language)),
-                (Some(browser), "/") => self.page(browser, language),
-                (Some(browser), "/act") => self.act(request, browser, language),
-                (Some(_), _) => Response::empty(),
-            },
+            (Method::Get, "/" | "/here" | "/live" | "/moment") | (Method::Post, "/act") | (_, "/config") => {
+                match (browser, &self.source) {
+                    (None, _) => Response::html(403, page::denied(language)),
+                    (Some(browser), Source::Daemon(feed)) => match request.path.as_str() {
+                        "/" => Self::page(feed, browser, language),
+                        "/act" => Self::act(feed, request, browser, language),
+                        "/config" => Self::config(feed, request, browser, language),
+                        _ => Response::empty(),
+                    },
+                    (Some(_), Source::Record(recorded)) => match request.path.as_str() {
+                        "/" => Self::moment(recorded, request, language, false),
+                        "/moment" => Self::moment(recorded, request, language, true),
+                        "/here" => Response::empty(),
+                        _ => Response::text(404, "this is the page of a record: nothing is changed by it"),
+                    },
+                }
+            }
             _ => Response::text(404, "there is nothing of this name: go to /"),
         }
     }
@@ -197,20 +222,38 @@ impl Server {
         }
     }
 
-    fn page(&self, browser: &Browser, language: Language) -> Response {
-        let seen = self.feed.look();
-        let view = View { seen: &seen, language, token: &browser.form_token, now_unix_ms: now_unix_ms() };
+    /// A moment of a record: the page, or its parts alone.
+    fn moment(recorded: &Recorded, request: &Request, language: Language, is_patch: bool) -> Response {
+        let asked = request.asked("n").and_then(|number| number.parse().ok()).unwrap_or(usize::MAX);
+        let number = asked.min(recorded.moments.len().saturating_sub(1));
+        let moment = recorded.moments.get(number).cloned().unwrap_or_default();
+        let (seen, now_unix_ms) = (recorded.seen(&moment), moment.at_unix_ms);
+        let view = View { seen: &seen, language, token: "", now_unix_ms, is_record: true };
+        let at = At { recorded, number };
+        match is_patch {
+            true => {
+                let patch = Sent::default().patch(&page::record::parts(&view, &at)).unwrap_or_else(|| "{}".to_owned());
+                Response::new(200, "application/json", patch.into_bytes())
+            }
+            false => Response::html(200, page::record::whole(&view, &at)),
+        }
+    }
+
+    fn page(feed: &Arc<Feed>, browser: &Browser, language: Language) -> Response {
+        let seen = feed.look();
+        let view =
+            View { seen: &seen, language, token: &browser.form_token, now_unix_ms: now_unix_ms(), is_record: false };
         Response::html(200, page::whole(&view, &Parts::of(&view)))
     }
 
-    fn act(&self, request: &Request, browser: &Browser, language: Language) -> Response {
+    fn act(feed: &Arc<Feed>, request: &Request, browser: &Browser, language: Language) -> Response {
         let form = http::form(&request.body);
         if let Err(Refused(status, why)) = guard::admit_change(request, &form, browser) {
             return Response::text(status, why);
         }
         let Some(change) = Change::of(&form) else { return Response::text(400, "there is no such change") };
-        let (is_done, said) = change.ask(self.feed.connect(), language);
-        self.feed.stir();
+        let (is_done, said) = change.ask(feed.connect(), language);
+        feed.stir();
         match request.header("accept").is_some_and(|accept| accept.contains("application/json")) {
             true => Response::json(&json!({ "done": is_done, "said": said })),
             false if is_done => Response::see("/"),
@@ -218,13 +261,48 @@ impl Server {
         }
     }
 
+    /// The configuration; a POST has another text checked, or saved.
+    fn config(feed: &Arc<Feed>, request: &Request, browser: &Browser, language: Language) -> Response {
+        let current = actions::config(feed.connect(), language);
+        let show = |status: u16, text: &Result<Text, String>, step: &Step| {
+            Response::html(status, page::config::whole(language, &browser.form_token, text, step))
+        };
+        if request.method == Method::Get {
+            return show(200, &current, &Step::Edit);
+        }
+        let form = http::form(&request.body);
+        if let Err(Refused(status, why)) = guard::admit_change(request, &form, browser) {
+            return Response::text(status, why);
+        }
+        let text = |name: &str| http::value(&form, name).unwrap_or_default();
+        // Browsers end lines with two characters.
+        let mut other = text("text").replace("\r\n", "\n");
+        if !other.is_empty() && !other.ends_with('\n') {
+            other.push('\n');
+        }
+        let saves = text("do") == "save";
+        let outcome = actions::set_config(feed.connect(), (&other, text("version")), saves, language);
+        feed.stir();
+        match outcome {
+            Ok(warnings) if saves => show(200, &actions::config(feed.connect(), language), &Step::Saved { warnings }),
+            Ok(warnings) => show(200, &current, &Step::Checked { other, warnings }),
+            Err(why) => show(422, &current, &Step::Refused { other, why }),
+        }
+    }
+
     /// Sends what changes, until the browser is gone.
-    fn stream(&self, stream: &mut Stream, browser: &Browser, language: Language) -> io::Result<()> {
+    fn stream(&self, stream: &mut Stream, feed: &Arc<Feed>, browser: &Browser, language: Language) -> io::Result<()> {
         stream.write_all(&http::stream_head())?;
         let (mut sent, mut sent_at) = (Sent::default(), Instant::now());
         loop {
-            let seen = self.feed.look();
-            let view = View { seen: &seen, language, token: &browser.form_token, now_unix_ms: now_unix_ms() };
+            let seen = feed.look();
+            let view = View {
+                seen: &seen,
+                language,
+                token: &browser.form_token,
+                now_unix_ms: now_unix_ms(),
+                is_record: false,
+            };
             if let Some(patch) = sent.patch(&Parts::of(&view)) {
                 stream.write_all(format!("data: {patch}\n\n").as_bytes())?;
                 sent_at = Instant::now();
@@ -232,7 +310,7 @@ impl Server {
                 stream.write_all(b":\n\n")?;
                 sent_at = Instant::now();
             }
-            self.feed.wait();
+            feed.wait();
         }
     }
 }

@@ -1,13 +1,18 @@
-//! All texts of the page, in English and German, and numbers as each language writes them. What the daemon says in
-//! words of its own (reasons, events) is English, and marked so for screen readers.
+//! All texts of the page, in English and German, and numbers as each language writes them. What the daemon says is
+//! known by forms and rules (`german.rs`); messages of the system and of tools are English, and marked so for screen
+//! readers.
 //!
 //! Properties: `each_text_has_the_same_places_in_all_languages`; `no_text_is_left_out_of_a_language`.
 
 use std::fmt::Display;
 
+use brisk_api::{Part, Said};
+use brisk_core::reason::{Fact, Reason, Value};
 use brisk_core::trial::{Figure, Phase, Why};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
+
+use crate::german;
 
 /// A language of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +41,14 @@ impl Language {
         }
     }
 
+    /// The code of the language that a person may change to.
+    pub(crate) fn other(self) -> &'static str {
+        match self {
+            Self::English => Self::German.code(),
+            Self::German => Self::English.code(),
+        }
+    }
+
     pub(crate) fn say(self, text: Text) -> &'static str {
         match self {
             Self::English => text.english,
@@ -56,6 +69,35 @@ impl Language {
             rest = others;
         }
         filled + rest
+    }
+
+    /// Why an engine decided so.
+    pub(crate) fn reason(self, reason: &Reason) -> String {
+        if self == Self::English {
+            return reason.to_string();
+        }
+        let value = |value: &Value| match value {
+            Value::Number(number) => self.number(&((number * 100.0).round() / 100.0).to_string()),
+            Value::Word(word) => word.clone(),
+        };
+        let name = |fact: &Fact| german::fact(&fact.name).map_or_else(|| fact.name.to_string(), str::to_owned);
+        let facts: Vec<String> =
+            reason.facts.iter().map(|fact| format!("{}: {}", name(fact), value(&fact.value))).collect();
+        let rule = german::rule(&reason.rule).map_or_else(|| reason.rule.replace('_', " "), str::to_owned);
+        if facts.is_empty() { rule } else { format!("{rule} ({})", facts.join("; ")) }
+    }
+
+    /// A sentence of the daemon.
+    pub(crate) fn said(self, said: &Said) -> String {
+        let form = match self {
+            Self::English => None,
+            Self::German => german::form(&said.form),
+        };
+        Said::fill(form.unwrap_or(&said.form), &said.values, |part| match part {
+            Part::Text(text) => text.clone(),
+            Part::Said(said) => self.said(said),
+            Part::Reason(reason) => self.reason(reason),
+        })
     }
 
     /// A number as the language writes it; `text` is as in English.
@@ -239,6 +281,7 @@ texts! {
     PICTURE_TRIALS: "How far the trial of each engine is", "Wie weit die Erprobung jedes Verfahrens ist";
 
     NOW: "Now", "Jetzt";
+    AT_MOMENT: "At this moment", "Zu diesem Zeitpunkt";
     IN_FRONT: "In front", "Im Vordergrund";
     NOTHING_IN_FRONT: "no app", "keine App";
     UNKNOWN_FRONT: "unknown: nothing tells which app is in front (install brisk-session)",
@@ -322,6 +365,16 @@ texts! {
     NEXT: "Next app", "Nächste App";
     TAKEN: "Taken", "Genommen";
     WHY: "Why", "Warum";
+    WISH: "Your choice", "Ihre Wahl";
+    WISH_FOR: "Choice for {0}", "Wahl für {0}";
+    PROTECT: "Protect", "Schützen";
+    END_FIRST: "End first", "Zuerst beenden";
+    DONE_PROTECT: "{0} is protected: nothing is taken from it.", "{0} ist geschützt: Nichts wird ihr genommen.";
+    DONE_END_FIRST: "{0} ends first, where an app has to end.",
+        "{0} wird zuerst beendet, wenn eine App beendet werden muss.";
+    DONE_NO_WISH: "{0} is treated like any other app.", "{0} wird wie jede andere App behandelt.";
+    WISH_ELSEWHERE: "Another entry means {0} too, such as a pattern: change the configuration.",
+        "Ein anderer Eintrag meint {0} auch, etwa ein Muster: Die Konfiguration ändern.";
     ALL_APPS: "Show all apps", "Alle Apps zeigen";
     NEVER: "never", "nie";
     NUMBER: "{0}.", "{0}.";
@@ -357,8 +410,32 @@ texts! {
     CHANGED: "{0} was changed by another program to {1}; brisk leaves it alone.",
         "{0} wurde von einem anderen Programm auf {1} gesetzt; brisk lässt es in Ruhe.";
 
+    TITLE_RECORD: "Record of brisk", "Aufzeichnung von brisk";
+    EMPTY_RECORD: "This record has nothing in it.", "Diese Aufzeichnung ist leer.";
+    RECORD_DAMAGED: "A part of the record is lost; this is what is left.",
+        "Ein Teil der Aufzeichnung fehlt; dies ist der Rest.";
+    MOMENT: "{0}: decision {1} of {2}", "{0}: Entscheidung {1} von {2}";
+    MOMENT_OF: "brisk {0} on {1}, Linux {2}", "brisk {0} auf {1}, Linux {2}";
+    DECISIONS: "Decisions over time", "Entscheidungen im Lauf der Zeit";
+    EARLIER: "Earlier", "Früher";
+    LATER: "Later", "Später";
+    SHOW: "Show", "Zeigen";
+    SEEN: "What was seen", "Was gesehen wurde";
+    DECIDED: "What was decided", "Was entschieden wurde";
+    WRITTEN: "What was written", "Was geschrieben wurde";
+    NOTHING_DECIDED: "No setting and no action was requested.",
+        "Es wurde keine Einstellung und kein Eingriff verlangt.";
+    NOTHING_WRITTEN: "Nothing new was written.", "Es wurde nichts Neues geschrieben.";
+    PROCESSOR: "Processor", "Prozessor";
+    OUTCOME: "Outcome", "Ergebnis";
+    NEW: "new", "neu";
+    NOTES: "Messages of engines", "Meldungen der Verfahren";
+    LEFT_OUT: "Left out for trials", "Für Erprobungen ausgelassen";
+    ARM_HELD_OUT: "held out, to compare", "ausgelassen, zum Vergleich";
+
     EVENTS: "What happened", "Was geschah";
     EVENTS_SINCE: "Since {0}, when this page's program began.", "Seit {0}, als das Programm dieser Seite begann.";
+    EVENTS_BEFORE: "Since the decision before:", "Seit der vorigen Entscheidung:";
     NO_EVENTS: "Nothing yet.", "Noch nichts.";
     ACTIONS: "Last actions on apps", "Letzte Eingriffe bei Apps";
 
@@ -374,6 +451,43 @@ texts! {
     MEASURED: "measured: {0}", "gemessen: {0}";
     NOT_MEASURED: "not measured yet (brisk tune)", "noch nicht gemessen (brisk tune)";
     LEFT_ALONE: "left alone", "nicht verwaltet";
+
+    MEASURE: "Measure", "Messen";
+    JOB_HOW: "A measurement takes one to fifteen minutes and writes work files, up to a gigabyte or some, which it \
+              removes. Meanwhile brisk changes nothing. It can be stopped at any time.",
+        "Eine Messung dauert eine bis fünfzehn Minuten und schreibt Arbeitsdateien von bis zu einigen Gigabyte, die \
+         sie wieder löscht. Währenddessen verändert brisk nichts. Sie lässt sich jederzeit abbrechen.";
+    JOB_ASK: "Begin this measurement?", "Diese Messung beginnen?";
+    JOB_TUNE: "Find settings", "Einstellungen finden";
+    JOB_BENCH: "Benchmark", "Geschwindigkeit messen";
+    JOB_PROFILE: "Costs of settings", "Kosten der Einstellungen";
+    JOB_SYSTEM: "Storage of the system", "Datenträger des Systems";
+    JOB_RUNS: "runs since {0}", "läuft seit {0}";
+    JOB_DONE: "complete, {0}", "fertig, {0}";
+    JOB_FAILED: "failed, {0}", "gescheitert, {0}";
+    JOB_STOPPED: "stopped, {0}", "abgebrochen, {0}";
+    JOB_STOP: "Stop", "Abbrechen";
+    JOB_SAID: "What it said", "Was sie meldete";
+    DONE_JOB: "The measurement has begun.", "Die Messung hat begonnen.";
+    DONE_STOP: "The measurement stops, and puts everything back.", "Die Messung endet und setzt alles zurück.";
+
+    CONFIG: "Configuration", "Konfiguration";
+    CONFIG_EDIT: "Edit the configuration", "Konfiguration bearbeiten";
+    TO_PAGE: "To the page", "Zur Seite";
+    CONFIG_HOW: "This is {0}. The service checks a text before it takes it, with all its other files, and reads it at \
+                 once; comments stay.",
+        "Dies ist {0}. Der Dienst prüft einen Text mit allen seinen anderen Dateien, bevor er ihn übernimmt, und liest \
+         ihn sofort; Kommentare bleiben.";
+    CONFIG_TEXT: "Text of the file", "Text der Datei";
+    CONFIG_CHECK: "Check", "Prüfen";
+    CONFIG_SAVE: "Save", "Speichern";
+    CONFIG_DISCARD: "Discard changes", "Änderungen verwerfen";
+    CONFIG_DIFF: "What changes", "Was sich ändert";
+    CONFIG_SAME: "This is the text that is in use.", "Dieser Text ist in Gebrauch.";
+    CONFIG_USABLE: "This text can be used. Save it to have it read.",
+        "Dieser Text ist brauchbar. Zum Übernehmen speichern.";
+    CONFIG_SAVED: "It is saved, and the service has read it.", "Er ist gespeichert, und der Dienst hat ihn gelesen.";
+    LINES_LEFT_OUT: "{0} unchanged lines", "{0} unveränderte Zeilen";
 
     BACK: "Put everything back", "Alles zurücksetzen";
     BACK_HOW: "Every setting gets its value from before brisk, and brisk pauses until you let it go on.",

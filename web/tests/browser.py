@@ -3,18 +3,21 @@
 
 It makes a daemon with a run directory of its own, which manages no disk, apps in control groups (as root), and the
 page's program; all end with it. Screenshots of each state, in three widths and both schemes, lie in
-target/web-test; the last lines say what a page costs.
+target/web-test.
 
-usage: web/tests/browser.py [DIR] [--only WORD] [--apps N]
+usage: web/tests/browser.py [DIR] [--only WORD] [--apps N] [--cost]
   DIR           the directory of brisk and brisk-web [default: target/debug]
   --only WORD   the tests whose names have this word
   --apps N      so many apps, 20 at the least [default: 203]
+  --cost        also measure, for two minutes, what a page costs
+Exit codes: 0 all passed, 1 some failed, 77 Playwright could not be installed.
 """
 
 import contextlib
 import http.client
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -32,6 +35,7 @@ WORK = TREE / "target" / "web-test"
 GROUPS = Path("/sys/fs/cgroup/unified") if Path("/sys/fs/cgroup/unified").is_dir() else Path("/sys/fs/cgroup")
 HOSTILE = "<img src=x onerror=document.title='hit'>"
 APPS = ["org.gnome.Evince", "mpv", HOSTILE, *(f"org.example.App{n}" for n in range(200))]
+PACKAGES = "playwright==1.65.2 axe-core-python==0.1.0"
 OF_MANY = "org.example.App1"
 PATIENCE_MS = 120_000
 WIDTHS = {360: 740, 1280: 900, 3840: 2160}
@@ -44,9 +48,14 @@ def fail(text):
 def playwright():
     """Playwright and axe in an environment of their own, which is made once."""
     home = WORK / "python"
-    if not (home / "bin" / "python").exists():
+    stamp = home / "packages"
+    if not stamp.exists() or stamp.read_text() != PACKAGES:
         venv.create(home, with_pip=True)
-        subprocess.run([home / "bin" / "pip", "-q", "install", "playwright", "axe-core-python"], check=True)
+        pip = [home / "bin" / "pip", "-q", "--disable-pip-version-check", "install", *PACKAGES.split()]
+        if subprocess.run(pip).returncode:
+            print("web-test: Playwright could not be installed: pip's message above says why", file=sys.stderr)
+            sys.exit(77)
+        stamp.write_text(PACKAGES)
     if Path(sys.prefix) != home:
         os.execv(home / "bin" / "python", [str(home / "bin" / "python"), __file__, *sys.argv[1:]])
     from playwright.sync_api import expect, sync_playwright
@@ -93,15 +102,19 @@ class Device:
         self.daemon.terminate()
         self.daemon.wait(240)
 
+    def page_of(self, *words):
+        """The page's program, its link and where it listens."""
+        words = [self.programs / "brisk", "web", *words, "--run-dir", self.run_dir, "--listen", "127.0.0.1:0"]
+        web = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+        link = web.stdout.readline().strip()
+        return web, link, int(link.split(":")[2].split("/")[0])
+
     def serve(self):
-        words = [self.programs / "brisk", "web", "--run-dir", self.run_dir, "--listen", "127.0.0.1:0"]
-        self.web = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-        self.link = self.web.stdout.readline().strip()
-        self.port = int(self.link.split(":")[2].split("/")[0])
+        self.web, self.link, self.port = self.page_of()
         self.url = f"http://127.0.0.1:{self.port}/"
 
-    def ask(self, *words):
-        words = [self.programs / "brisk", *words, "--run-dir", self.run_dir]
+    def ask(self, *words, run_dir=True):
+        words = [self.programs / "brisk", *words, *(["--run-dir", self.run_dir] if run_dir else [])]
         return subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
     def json(self, *words):
@@ -173,6 +186,98 @@ class Tests:
         self.expect(page.locator("#said")).to_contain_text("MARS is switched")
         assert page.evaluate("document.activeElement.value") == "auto", "focus is lost"
 
+    def test_an_app_is_protected_or_ends_first_and_that_is_taken_back(self):
+        page = self.page()
+        config = lambda: self.device.ask("config", "show", self.device.run_dir / "brisk.toml", run_dir=False)
+        page.locator("#app-filter").fill("evince")
+        protect = page.locator("#app-list tr:visible").get_by_role("button", name="Protect")
+        protect.click()
+        self.expect(page.locator("#said")).to_contain_text("org.gnome.Evince is protected")
+        self.expect(protect).to_have_attribute("aria-pressed", "true")
+        self.expect(page.locator("#app-list tr:visible")).to_contain_text("never")
+        assert 'protect = ["org.gnome.Evince"]' in config(), config()
+        page.locator("#app-list tr:visible").get_by_role("button", name="End first").click()
+        self.expect(protect).to_have_attribute("aria-pressed", "false")
+        assert 'end_first = ["org.gnome.Evince"]' in config() and "protect = []" in config(), config()
+        page.locator("#app-list tr:visible").get_by_role("button", name="End first").click()
+        self.expect(page.locator("#said")).to_contain_text("like any other app")
+        assert not list((self.device.run_dir / "brisk.d").iterdir())
+
+    def test_the_configuration_is_checked_compared_and_saved_with_its_comments(self):
+        page = self.page(bypass_csp=True)
+        page.get_by_role("link", name="Edit the configuration").click()
+        text, file = page.get_by_label("Text of the file"), self.device.run_dir / "brisk.toml"
+        before = file.read_text()
+        self.expect(text).to_have_value(before)
+        text.fill(before + "devise = 1\n")
+        page.get_by_role("button", name="Check").click()
+        self.expect(page.get_by_role("alert")).to_contain_text("did you mean 'devices'?")
+        self.expect(page.get_by_role("button", name="Save")).to_have_count(0)
+        text.fill(before + "# mine <b>\n[engines]\ntrial = true\n")
+        page.get_by_role("button", name="Check").click()
+        self.expect(page.locator(".diff ins")).to_have_text(["+ # mine <b>", "+ [engines]", "+ trial = true"])
+        self.axe_finds_nothing(page)
+        page.screenshot(path=WORK / "configuration.png", full_page=True)
+        assert file.read_text() == before
+        file.write_text(before + "# another\n")
+        page.get_by_role("button", name="Save").click()
+        self.expect(page.get_by_role("alert")).to_contain_text("was changed by another program meanwhile")
+        page.get_by_role("button", name="Check").click()
+        page.get_by_role("button", name="Save").click()
+        self.expect(page.get_by_role("status")).to_contain_text("It is saved")
+        assert file.read_text() == before + "# mine <b>\n[engines]\ntrial = true\n"
+        file.write_text(before)
+        self.device.ask("config", "reload")
+
+    def test_a_measurement_shows_how_far_it_is_and_is_stopped(self):
+        page = self.page()
+        page.locator("#job-start").get_by_role("button", name="Benchmark").click()
+        page.get_by_role("dialog").get_by_role("button", name="Benchmark").click()
+        job = page.locator("#job")
+        self.expect(job.locator("progress[value]")).to_have_attribute("value", re.compile("[1-9]"))
+        self.expect(page.locator("#job-start")).to_be_empty()
+        page.screenshot(path=WORK / "measurement.png", full_page=True)
+        job.get_by_role("button", name="Stop").click()
+        self.expect(job).to_contain_text("stopped")
+        self.expect(job.locator("pre")).to_contain_text("nothing is left behind")
+        self.expect(page.locator("#job-start button")).to_have_count(1)
+
+    def test_a_record_shows_what_was_seen_decided_and_written_and_changes_nothing(self):
+        written, record = self.device.run_dir / "daemon.brisk", WORK / "day.brisk"
+        for _ in range(3):
+            before, begun = written.stat().st_size, time.monotonic()
+            self.device.ask("config", "reload")
+            while written.stat().st_size == before and time.monotonic() - begun < PATIENCE_MS / 1000:
+                self.device.json("status")
+        shutil.copy(written, record)
+        web, link, port = self.device.page_of(record)
+        try:
+            page = self.context(locale="en-GB", bypass_csp=True, viewport={"width": 1280, "height": 900}).new_page()
+            page.goto(link)
+            page.wait_for_url(f"http://127.0.0.1:{port}/")
+            lead, slider = page.locator("#moment .lead"), page.get_by_label("Decisions over time")
+            count = int(slider.get_attribute("max")) + 1
+            self.expect(lead).to_contain_text(f"decision {count} of {count}")
+            self.expect(page.locator("#use-list tr").first).to_be_visible()
+            assert page.locator("form.act").count() == 0 and page.locator("img").count() == 0
+            slider.focus()
+            page.keyboard.press("Home")
+            self.expect(lead).to_contain_text(f"decision 1 of {count}")
+            page.get_by_role("button", name="Later").click()
+            self.expect(lead).to_contain_text(f"decision 2 of {count}")
+            self.expect(slider).to_have_attribute("aria-valuetext", re.compile(f"decision 2 of {count}"))
+            self.axe_finds_nothing(page)
+            page.screenshot(path=WORK / "record.png", full_page=True)
+            page.reload()
+            self.expect(lead).to_contain_text(f"decision 2 of {count}")
+            cookie = "; ".join(f"{one['name']}={one['value']}" for one in page.context.cookies())
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=240)
+            connection.request("POST", "/act", "do=reset", {"Cookie": cookie})
+            assert connection.getresponse().status == 404
+        finally:
+            web.terminate()
+            web.wait(240)
+
     def test_everything_is_put_back_once_a_person_agrees(self):
         page = self.page()
         page.locator("#back button").click()
@@ -238,7 +343,8 @@ class Tests:
         server.shutdown()
         own = {"Host": f"127.0.0.1:{self.device.port}", "Cookie": self.cookie}
         for headers in (own, own | {"Origin": "http://evil.example"}, own | {"Origin": url.rstrip("/")}):
-            assert self.raw("POST", "/act", "do=reset", **headers)[0] == 403, headers
+            for path, form in (("/act", "do=reset"), ("/config", "do=save&text=&version=")):
+                assert self.raw("POST", path, form, **headers)[0] == 403, (path, headers)
         assert not self.device.json("status")["paused"]
 
     def test_a_name_of_an_app_is_text(self):
@@ -292,13 +398,16 @@ class Tests:
         other = subprocess.run(["/usr/bin/python3", "-c", ask], capture_output=True, text=True, user=65534)
         assert own.stdout == "200\n" and other.returncode != 0 and not other.stdout, (own, other)
 
+    def axe_finds_nothing(self, page):
+        page.evaluate(self.axe)
+        found = page.evaluate("axe.run()")["violations"]
+        assert not found, [(one["id"], [node["target"] for node in one["nodes"]]) for one in found]
+
     def test_axe_finds_nothing(self):
         for options in ({}, {"color_scheme": "dark"}, {"viewport": {"width": 360, "height": 740}, "locale": "de"}):
             page = self.page(bypass_csp=True, **options)
             self.expect(page.locator("#engine-list article")).to_have_count(5)
-            page.evaluate(self.axe)
-            found = page.evaluate("axe.run()")["violations"]
-            assert not found, [(one["id"], [node["target"] for node in one["nodes"]]) for one in found]
+            self.axe_finds_nothing(page)
 
     def test_no_width_scrolls_sideways_and_screenshots_are_there(self):
         for scheme in ("light", "dark"):
@@ -346,7 +455,8 @@ def main():
     only = arguments.pop(arguments.index("--only") + 1) if "--only" in arguments else ""
     if "--apps" in arguments:
         del APPS[int(arguments.pop(arguments.index("--apps") + 1)):]
-    arguments = [one for one in arguments if one not in ("--only", "--apps")]
+    measures = "--cost" in arguments
+    arguments = [one for one in arguments if one not in ("--only", "--apps", "--cost")]
     programs = Path(arguments[0] if arguments else TREE / "target" / "debug").resolve()
     chromium = shutil.which("chromium") or fail("chromium is missing: apt install chromium")
     if os.geteuid() != 0:
@@ -378,10 +488,11 @@ def main():
                     print(f"FAILED {name.removeprefix('test_').replace('_', ' ')}: {error}", flush=True)
                 for context in browser.contexts:
                     context.close()
-            if not only:
+            if measures:
                 cost(device, tests.page())
             browser.close()
-    print(f"{passed} passed, {failed} failed")
+    # As cargo says it.
+    print(f"test result: {'FAILED' if failed else 'ok'}. {passed} passed; {failed} failed;")
     sys.exit(failed > 0)
 
 

@@ -178,7 +178,7 @@ fn outcome(setting: &SettingState) -> String {
 
 /// An outcome that is not in force: a refusal is worse than a delay.
 fn judged(outcome: &Outcome) -> String {
-    let words = render::outcome(outcome);
+    let words = render::outcome(outcome).to_string();
     if matches!(outcome, Outcome::Refused { .. }) { bad(&words) } else { caution(&words) }
 }
 

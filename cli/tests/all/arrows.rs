@@ -37,7 +37,7 @@ const PROGRAMS: &[(&str, &[&str])] = &[
     ("command", &["lab", "cli", "daemon"]),
     ("daemon", &["lab", "cli", "command", "report"]),
     ("lab", &["cli"]),
-    ("web", &["lab", "cli", "daemon", "engine", "bench", "profile", "act", "record", "probes", "sync"]),
+    ("web", &["lab", "cli", "daemon", "engine", "bench", "profile", "act", "probes", "sync"]),
     ("session", &["lab", "cli", "command", "daemon", "engine", "report", "sense", "act"]),
 ];
 

@@ -14,6 +14,7 @@ use brisk_core::reason::Reason;
 use brisk_core::snapshot::Snapshot;
 use brisk_core::state::SettingState;
 use brisk_record::{Configuration, Decided, Scene, Session, Writer};
+use serde_json::json;
 
 fn brisk(arguments: &[&str]) -> Output {
     let command = Command::new(env!("CARGO_BIN_EXE_brisk")).args(arguments).env("TZ", "UTC").output();
@@ -139,7 +140,7 @@ fn an_app_is_protected_by_one_command() {
         text(&said.stdout),
         "signal is protected from the next start of briskd on; no app of this id runs at present ('brisk apps')\n"
     );
-    let drop_in = dir.join("brisk.d/80-protect.toml");
+    let drop_in = dir.join("brisk.d/80-apps.toml");
     let shown = text(&brisk(&["config", "show", name(&file)]).stdout);
     let line = format!("protect = [\"org.a\", \"signal\"]  # {}", drop_in.display());
     assert!(shown.lines().any(|one| one == line), "{shown}");
@@ -254,6 +255,58 @@ fn a_session_tells_a_daemon_that_its_user_is_idle() {
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
     // Its pipe is read to the end, so that it can end.
     lines.for_each(drop);
+    assert!(briskd.wait().expect("it ends").success());
+}
+
+/// What a page asks for, of a daemon that manages no disk and runs as this user.
+#[test]
+fn a_client_protects_an_app_edits_the_configuration_and_measures() {
+    brisk_requires::requires!(Root);
+    let (_dir, dir) = place();
+    let (config, run_dir) = (dir.join("brisk.toml"), dir.join("run"));
+    std::fs::write(&config, "# mine\n[daemon]\ndevices = [\"none-of-this-machine\"]\n").expect("written");
+    let mut briskd = Command::new(env!("CARGO_BIN_EXE_brisk"))
+        .arg0("briskd")
+        .args(["--config", name(&config), "--run-dir", name(&run_dir), "--profiles", name(&dir.join("profiles"))])
+        .args(["--learned", name(&dir.join("learned"))])
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("briskd runs");
+    let _limit = brisk_requires::killed_late(briskd.id(), "the answers of briskd");
+    let socket = run_dir.join(brisk_api::SOCKET);
+    brisk_requires::until("the socket", || brisk_api::Client::connect(&socket).is_ok());
+    let mut client = brisk_api::Client::connect(&socket).expect("connected");
+    let mut ask = |method: &str, parameters: serde_json::Value| {
+        let parameters = parameters.as_object().cloned().unwrap_or_default();
+        let given: Vec<_> = parameters.iter().map(|(key, value)| (key.as_str(), value.clone())).collect();
+        client.answer(method, &given).map_err(|error| error.to_string())
+    };
+    let changed = ask("SetApp", json!({"app": "mpv", "to": "protect"})).expect("protected")["changed"].clone();
+    assert_eq!(changed, json!(true));
+    let list = std::fs::read_to_string(dir.join("brisk.d/80-apps.toml")).expect("written");
+    assert!(list.ends_with("[apps]\nprotect = [\"mpv\"]\n"), "{list}");
+    let known = ask("GetConfig", json!({})).expect("readable");
+    let text = known["text"].as_str().expect("a text").replace("# mine", "# ours");
+    let version = &known["version"];
+    let bad = ask("SetConfig", json!({"text": "[apps]\nend_first = [\"mpv\"]\n", "version": version}));
+    assert!(bad.is_err_and(|why| why.contains("'mpv' is in 'protect' and in 'end_first'")));
+    ask("SetConfig", json!({"text": text, "version": version, "check": true})).expect("usable");
+    assert!(std::fs::read_to_string(&config).expect("there").starts_with("# mine"));
+    ask("SetConfig", json!({"text": text, "version": version})).expect("saved");
+    assert_eq!(std::fs::read_to_string(&config).expect("there"), text);
+    assert!(ask("SetConfig", json!({"text": "", "version": version})).is_err_and(|why| why.contains("meanwhile")));
+    assert!(ask("StopJob", json!({})).is_err_and(|why| why.contains("no measurement runs")));
+    assert!(ask("StartJob", json!({"job": "tune", "device": "sdz"})).is_err_and(|why| why.contains("sdz is no")));
+    ask("StartJob", json!({"job": "tune"})).expect("begun");
+    let mut job = serde_json::Value::Null;
+    brisk_requires::until("the end of the measurement", || {
+        job = ask("GetJob", json!({})).expect("answered")["job"].clone();
+        job["end"] != serde_json::Value::Null
+    });
+    assert_eq!(job["end"], json!("done"), "{job}");
+    assert!(job["said"][0].as_str().is_some_and(|line| line.contains("briskd manages none here")), "{job}");
+    let pid = rustix::process::Pid::from_child(&briskd);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
     assert!(briskd.wait().expect("it ends").success());
 }
 

@@ -1,6 +1,8 @@
 //! Answers to clients of the control socket.
 
-use brisk_api::{Cost, Device, Fault, Happening, Launches, Loss, Method, Pressure, Record, Reply, Status, reply_with};
+use brisk_api::{
+    Cost, Device, Fault, Happening, Launches, Loss, Method, Pressure, Record, Reply, Said, Status, render, reply_with,
+};
 use brisk_core::action::Once;
 use brisk_core::causes::in_one_line;
 use brisk_core::decision::Note;
@@ -62,7 +64,7 @@ impl Daemon {
                 }
             }
             Method::Monitor => {
-                let begin = self.happening("event", "listens");
+                let begin = self.happening("event", Said::new("listens", Vec::new()));
                 Ok(Reply { continues: Some(true), ..reply_with(&[("happening", &begin)]) })
             }
             Method::WatchLosses => Ok(Reply { continues: Some(true), ..reply_with(&[("loss", &None::<Loss>)]) }),
@@ -79,6 +81,12 @@ impl Daemon {
             Method::GetTrials => Ok(reply_with(&[("trials", &self.policy.trials.show(true))])),
             Method::SetTrial(engine, ladder) => self.set_trial(engine, *ladder),
             Method::Forget(app) => self.forget(app.as_deref()),
+            Method::SetApp(app, to) => self.set_app(app, to),
+            Method::GetConfig => self.config_text(may_change),
+            Method::SetConfig(text, version, check) => self.set_config(text, version, *check),
+            Method::StartJob(job, device) => self.start_job(*job, device.clone()),
+            Method::StopJob => self.jobs.stop().map(|()| reply_with(&[])).map_err(Fault::CannotRun),
+            Method::GetJob => Ok(reply_with(&[("job", &self.jobs.shown())])),
         }
     }
 
@@ -254,10 +262,10 @@ impl Daemon {
     }
 
     /// Writes a line to the log, and sends it to clients that monitor.
-    pub(super) fn publish(&mut self, kind: &str, text: &str) {
-        self.say(text);
+    pub(super) fn publish(&mut self, kind: &str, said: Said) {
+        self.say(&said.to_string());
         if self.server.as_ref().is_some_and(crate::control::Server::is_monitored) {
-            let reply = reply_with(&[("happening", &self.happening(kind, text))]);
+            let reply = reply_with(&[("happening", &self.happening(kind, said))]);
             if let Some(server) = &mut self.server {
                 server.tell(&reply, self.moment.now.monotonic_ns);
             }
@@ -269,13 +277,13 @@ impl Daemon {
         let is_new = |note: &&Note| {
             !self.state.notes.iter().any(|known| known.engine == note.engine && known.reason.rule == note.reason.rule)
         };
-        let new: Vec<String> =
-            notes.iter().filter(is_new).map(|note| format!("{}: {}", note.engine, note.reason)).collect();
-        new.iter().for_each(|text| self.publish("note", text));
+        let new: Vec<Said> = notes.iter().filter(is_new).map(render::note).collect();
+        new.into_iter().for_each(|said| self.publish("note", said));
     }
 
-    fn happening(&self, kind: &str, text: &str) -> Happening {
-        Happening { at_unix_ms: self.moment.now.wall_unix_ms(), kind: kind.to_owned(), text: text.to_owned() }
+    fn happening(&self, kind: &str, said: Said) -> Happening {
+        let (at_unix_ms, kind, text) = (self.moment.now.wall_unix_ms(), kind.to_owned(), said.to_string());
+        Happening { at_unix_ms, kind, text, said: Some(said) }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use brisk_api::render;
 use brisk_core::causes::in_one_line;
 use brisk_core::event::{Event, EventKind};
 use brisk_core::order::Gather as _;
@@ -106,7 +107,7 @@ impl Daemon {
         let device = brisk_formats::device_name(name);
         match self.actuator.vacate(&device) {
             Ok(false) => {}
-            Ok(true) => self.publish("setting", &format!("{device} is out of use: its settings are as before brisk")),
+            Ok(true) => self.publish("setting", render::out_of_use(&device)),
             Err(error) => {
                 self.report_trouble(format!("settings of {device} could not be restored: {}", in_one_line(&error)))
             }

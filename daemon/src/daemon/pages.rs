@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use brisk_api::resting::part;
-use brisk_api::{Fault, Pages, Reply, reply_with};
+use brisk_api::{Fault, Pages, Reply, render, reply_with};
 use brisk_core::causes::in_one_line;
 use brisk_core::decision::Observed;
 use brisk_core::event::{Event, EventKind};
@@ -110,7 +110,7 @@ impl Daemon {
         let group = group.clone();
         let used = self.used(&group);
         if let Some(pages) = self.scan(&group) {
-            self.publish("event", &format!("the next return to {} will teach", group.name));
+            self.publish("event", render::return_teaches(&group.name));
             self.machine.returns.prepare(group, pages, used, now_ns);
         }
     }

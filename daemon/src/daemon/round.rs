@@ -114,14 +114,14 @@ impl Daemon {
     }
 
     pub(super) fn list_apps(&mut self, now_ns: u64) -> Vec<App> {
-        let Machine { sense, apps, sources, .. } = &mut self.machine;
+        let Machine { sense, apps, hierarchies, sources, .. } = &mut self.machine;
         if let Some(groups) = &mut sources.groups {
             let nameless: Vec<PathBuf> = apps.nameless().map(Path::to_owned).collect();
             for dir in nameless {
                 groups.package(&dir).into_iter().for_each(|package| apps.name(&dir, package));
             }
         }
-        apps.refresh(now_ns, |dir| nice_min(sense, dir), |dir| sense.cgroup_settings(dir));
+        apps.refresh(now_ns, |dir| nice_min(sense, dir), |dir| sense.cgroup_settings(hierarchies, dir));
         apps.list(&self.policy.config.apps, &self.policy.config.services)
     }
 
@@ -176,7 +176,7 @@ impl Daemon {
         self.state.under = self.state.settings.under(names, &change.outcomes);
         for (knob, outcome) in &change.outcomes {
             let resolved = settings.iter().find(|one| one.what.knob == *knob);
-            self.publish("setting", &render::setting(knob, outcome, resolved));
+            self.publish("setting", render::setting(knob, outcome, resolved));
             self.state.counts.writes += u64::from(outcome.is_a_change());
         }
         for (knob, why) in &change.refused {
@@ -257,7 +257,7 @@ impl Daemon {
         states.extend(dropped.into_iter().map(dropped_state));
         for state in &states {
             if state.outcome != Outcome::HeldOut {
-                self.publish("action", &render::action(state));
+                self.publish("action", render::action(state));
             }
             // Engines hear of the final outcome.
             if state.outcome != Outcome::Begun {

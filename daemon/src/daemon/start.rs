@@ -24,6 +24,7 @@ use crate::control::{Server, ServerError};
 use crate::devices;
 use crate::engines::Engines;
 use crate::hook::Hook;
+use crate::jobs::Jobs;
 use crate::killers::Killers;
 use crate::learned;
 use crate::places::Places;
@@ -204,6 +205,7 @@ impl Daemon {
             recorder,
             server,
             hook,
+            jobs: Jobs::default(),
             manager: ServiceManager::of_environment(now.monotonic_ns),
             is_finished: false,
             options,

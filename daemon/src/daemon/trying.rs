@@ -1,6 +1,6 @@
 //! The trials of engines in the daemon: what changes a phase is published and undone, and persons switch engines.
 
-use brisk_api::{Fault, Reply, reply_with};
+use brisk_api::{Fault, Reply, render, reply_with};
 use brisk_core::action::Once;
 use brisk_core::arbiter::{Resolved, Rule};
 use brisk_core::reason::Reason;
@@ -16,8 +16,9 @@ impl Daemon {
     /// released by the next round, as they are not applied any more.
     pub(super) fn take_in_trials(&mut self, changes: &[Change]) {
         for Change { engine, subject, phase, why } in changes {
-            let text = format!("{engine} is {} for {subject}: {}", phase.words(), why.words());
-            self.publish("trial", &text);
+            let said = render::trial(engine, subject, *phase, *why);
+            let text = said.to_string();
+            self.publish("trial", said);
             self.run_hook(&json!({
                 "event": "trial", "at_unix_ms": self.moment.now.wall_unix_ms(), "engine": engine, "subject": subject,
                 "phase": phase, "why": why,

@@ -17,8 +17,14 @@ use crate::vm::error::{Error, Result};
 /// Memory with which the phone's kernel takes no pages back that are in use.
 const AMPLE_MIB: u64 = 768;
 /// Units of brisk that act or measure by themselves.
-const UNITS: [&str; 5] =
-    ["briskd.service", "brisk-tune.service", "brisk-tune.timer", "brisk-metrics.service", "brisk-metrics.timer"];
+const UNITS: [&str; 6] = [
+    "briskd.service",
+    "brisk-job.socket",
+    "brisk-tune.service",
+    "brisk-tune.timer",
+    "brisk-metrics.service",
+    "brisk-metrics.timer",
+];
 
 /// What runs of brisk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

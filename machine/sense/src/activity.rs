@@ -49,6 +49,16 @@ impl Hierarchies {
         Some(apps.mount_point.join(group.path.strip_prefix("/").unwrap_or(&group.path)))
     }
 
+    /// Where the memory controller of version 1 is mounted.
+    pub(crate) fn old_memory(&self) -> Option<&Path> {
+        self.memory.as_deref()
+    }
+
+    /// Where an app's group is in the memory controller of version 1.
+    pub(crate) fn in_old_memory(&self, sense: &Sense, dir: &Path) -> Option<PathBuf> {
+        self.in_other(sense, self.memory.as_ref(), dir)
+    }
+
     /// Where an app's group is in another hierarchy: under the same name, on Android maybe below `apps`.
     fn in_other(&self, sense: &Sense, other: Option<&PathBuf>, dir: &Path) -> Option<PathBuf> {
         let (apps, other) = (self.apps.as_ref()?, other?);
@@ -60,14 +70,14 @@ impl Hierarchies {
         dirs.into_iter().find(|dir| sense.path(dir).is_dir())
     }
 
-    /// How many processes of the group at `dir`, its directory where apps have groups, the out-of-memory killer has ended. `None`
-    /// without a memory controller, before Linux 4.19 of the first version, and once the group is gone.
+    /// How many processes of the group at `dir`, its directory where apps have groups, the out-of-memory killer has
+    /// ended. `None` without a memory controller, before Linux 4.19 of the first version, and once the group is gone.
     ///
     /// # Errors
     /// When a file is not readable or not understood.
     pub fn oom_kills(&self, sense: &Sense, dir: &Path) -> Result<Option<u64>> {
         match sense.parse_optional_flat(dir.join("memory.events"), parse_oom_kills)? {
-            None => match self.in_other(sense, self.memory.as_ref(), dir) {
+            None => match self.in_old_memory(sense, dir) {
                 Some(dir) => sense.parse_optional_flat(dir.join("memory.oom_control"), parse_oom_kills),
                 None => Ok(None),
             },

@@ -9,6 +9,7 @@ use brisk_core::order::Order as _;
 use brisk_formats::{AppGroups, Mount, app_groups, parse_controllers_v1, parse_controllers_v2};
 use serde::{Deserialize, Serialize};
 
+use crate::activity::Hierarchies;
 use crate::error::{Absent as _, Error, Result};
 use crate::machine::Sense;
 
@@ -88,8 +89,8 @@ impl Sense {
     /// that this process may write. Groups that a user's service manager made belong to the user. The memory controller
     /// of the first version has a group of the same path.
     #[must_use]
-    pub fn cgroup_settings(&self, dir: &Path) -> Vec<GroupSetting> {
-        let old_memory = self.old_memory_dir(dir);
+    pub fn cgroup_settings(&self, hierarchies: &Hierarchies, dir: &Path) -> Vec<GroupSetting> {
+        let old_memory = hierarchies.in_old_memory(self, dir);
         let offers = |setting: &GroupSetting| {
             let dir = match setting {
                 GroupSetting::MemorySoftLimit => old_memory.as_deref(),
@@ -99,13 +100,6 @@ impl Sense {
             path.is_some_and(|path| rustix::fs::access(&path, rustix::fs::Access::WRITE_OK).is_ok() && path.is_file())
         };
         GroupSetting::ALL.into_iter().filter(offers).collect()
-    }
-
-    /// Where the group at `dir` of the second version would be in the memory controller of the first.
-    fn old_memory_dir(&self, dir: &Path) -> Option<PathBuf> {
-        let cgroups = self.cgroups().ok()?;
-        let below = dir.strip_prefix(&cgroups.v2.as_ref()?.mount_point).ok()?;
-        Some(cgroups.v1_with("memory")?.mount_point.join(below))
     }
 
     /// Whether there are groups below the one at `dir`: its processes are not all in its own list then. By the number
@@ -186,8 +180,9 @@ mod tests {
         std::fs::create_dir_all(group.join("io.weight")).expect("a directory is no setting");
         std::fs::write(group.join("io.prio.class"), "no-change\n").expect("a file");
         let sense = Sense::new(root.path());
-        assert_eq!(sense.cgroup_settings(Path::new("/sys/fs/cgroup/app.slice")), [GroupSetting::IoPrioClass]);
-        assert_eq!(sense.cgroup_settings(Path::new("/sys/fs/cgroup/gone")), []);
+        let none = Hierarchies::default();
+        assert_eq!(sense.cgroup_settings(&none, Path::new("/sys/fs/cgroup/app.slice")), [GroupSetting::IoPrioClass]);
+        assert_eq!(sense.cgroup_settings(&none, Path::new("/sys/fs/cgroup/gone")), []);
         // The memory controller is still that of the first version.
         let old = root.path().join("sys/fs/cgroup/memory/app.slice");
         std::fs::create_dir_all(&old).expect("a directory");
@@ -199,6 +194,7 @@ mod tests {
         let known = "#subsys_name\thierarchy\tnum_cgroups\tenabled\nmemory\t2\t1\t1\n";
         std::fs::write(root.path().join("proc/cgroups"), known).expect("a file");
         let expected = [GroupSetting::IoPrioClass, GroupSetting::MemorySoftLimit];
-        assert_eq!(sense.cgroup_settings(Path::new("/sys/fs/cgroup/app.slice")), expected);
+        let both = Hierarchies::of(&sense).expect("readable");
+        assert_eq!(sense.cgroup_settings(&both, Path::new("/sys/fs/cgroup/app.slice")), expected);
     }
 }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use brisk_core::snapshot::{MemoryLevels, PagingTotals};
 use brisk_formats::{GroupMemoryStat, ParseError, fields, parse_group_memory};
 
+use crate::activity::Hierarchies;
 use crate::error::{Absent as _, Result};
 use crate::kept::Kept;
 use crate::machine::Sense;
@@ -114,10 +115,8 @@ impl Sense {
     ///
     /// # Errors
     /// When a file of /proc is not readable or not understood.
-    pub fn own_memory_group(&self, pids: &[u32]) -> Result<Option<PathBuf>> {
-        let Some(mount_point) = self.cgroups()?.v1_with("memory").map(|hierarchy| hierarchy.mount_point.clone()) else {
-            return Ok(None);
-        };
+    pub fn own_memory_group(&self, hierarchies: &Hierarchies, pids: &[u32]) -> Result<Option<PathBuf>> {
+        let Some(mount_point) = hierarchies.old_memory() else { return Ok(None) };
         for &pid in pids {
             let groups = self.process_cgroups(pid)?.unwrap_or_default();
             let is_memory = |controllers: &[String]| controllers.iter().any(|controller| controller == "memory");
@@ -221,7 +220,8 @@ mod tests {
             ],
         );
         let sense = Sense::new(root.path());
-        let own = |pids: &[u32]| sense.own_memory_group(pids).expect("readable");
+        let hierarchies = Hierarchies::of(&sense).expect("readable");
+        let own = |pids: &[u32]| sense.own_memory_group(&hierarchies, pids).expect("readable");
         assert_eq!(own(&[7, 9]), Some("/sys/fs/cgroup/memory/phone/evince".into()));
         assert_eq!(own(&[7]), None, "9 is of another app");
         assert_eq!(own(&[8]), None, "the root is no app's");

@@ -28,6 +28,7 @@ use brisk_formats::{
 };
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::activity::Hierarchies;
 use crate::error::Result;
 use crate::kept::Kept;
 use crate::machine::Sense;
@@ -70,6 +71,8 @@ pub struct Sampler {
     /// Waits for memory so far of the apps in `memory_group`, and each app's own at the last sample.
     stalls: (StallTotals, BTreeMap<String, StallTotals>),
     groups: Vec<Group>,
+    /// `None` until groups are sampled.
+    hierarchies: Option<Hierarchies>,
     /// When groups are searched for again; `None` when the caller gives them.
     search_at_ns: Option<u64>,
     with_resident: bool,
@@ -114,6 +117,7 @@ impl Sampler {
             whole: BTreeMap::new(),
             loopback: BTreeMap::new(),
             groups: Vec::new(),
+            hierarchies: None,
             search_at_ns: Some(0),
             with_resident: true,
             with_weights: false,

@@ -1,6 +1,7 @@
 //! Apps: memory, swapped part, the chance to be next, what would be taken from first and why.
 
 use brisk_api::{AppMemory, Ladder, Phase};
+use brisk_core::app::EndOrder;
 use brisk_core::survey::{Importance, Step};
 use brisk_core::units::three_digits;
 use maud::{Markup, html};
@@ -41,7 +42,7 @@ pub(super) fn add(view: &View<'_>, machine: &Machine, parts: &mut Parts) {
     );
     let rows = shown.iter().enumerate().map(|(place, row)| {
         let id = id_of("app", &row.group);
-        let html = line(view, row, place, &id);
+        let html = line(view, row, place, &id, &wish(view, machine, row));
         Block::new(id, html)
     });
     parts.lists.push(("app-list", rows.collect()));
@@ -60,6 +61,7 @@ pub(super) fn table(view: &View<'_>, parts: &Parts) -> Markup {
                 th scope="col" { (view.say(texts::ROLE)) }
                 th scope="col" { (view.say(texts::TAKEN)) }
                 th.long scope="col" { (view.say(texts::WHY)) }
+                @if !view.is_record { th scope="col" { (view.say(texts::WISH)) } }
             } }
             tbody.first id="app-list" { (parts.items("app-list")) }
         } }
@@ -67,11 +69,34 @@ pub(super) fn table(view: &View<'_>, parts: &Parts) -> Markup {
     }
 }
 
-fn line(view: &View<'_>, row: &AppMemory, place: usize, id: &str) -> Markup {
+/// What a person may choose of an app, with what is chosen.
+fn wish(view: &View<'_>, machine: &Machine, row: &AppMemory) -> Markup {
+    if row.id.is_empty() {
+        return html! {};
+    }
+    let app = machine.status.apps.iter().find(|app| app.group == row.group);
+    let activity = app.map(|app| &app.activity);
+    let is_protected = activity.is_some_and(|of| of.protected.is_some());
+    let ends_first = activity.and_then(|of| of.preference.as_ref()).is_some_and(|of| of.order == EndOrder::First);
+    let buttons = html! {
+        div.switch.small role="group" aria-label=(view.language.fill(texts::WISH_FOR, &[&row.id])) {
+            @for (to, text, is_so) in
+                [("protect", texts::PROTECT, is_protected), ("end_first", texts::END_FIRST, ends_first)]
+            {
+                button name="to" value=(if is_so { "none" } else { to }) aria-pressed=(is_so.to_string()) {
+                    (view.say(text))
+                }
+            }
+        }
+    };
+    view.form(&[("do", "app"), ("app", row.id.as_str())], None, &buttons)
+}
+
+fn line(view: &View<'_>, row: &AppMemory, place: usize, id: &str, wish: &Markup) -> Markup {
     let language = view.language;
     let bytes = |bytes: Option<u64>| bytes.map_or_else(|| "–".to_owned(), |bytes| language.bytes(bytes >> 16 << 16));
     let (taken, why) = match &row.protected {
-        Some(reason) => (view.say(texts::NEVER).to_owned(), view.english(&reason.to_string())),
+        Some(reason) => (view.say(texts::NEVER).to_owned(), view.reason(reason)),
         None if row.steps.is_empty() => ("–".to_owned(), html! { (view.say(texts::NOTHING_TO_TAKE)) }),
         None => {
             let steps: Vec<&str> = row.steps.iter().map(|step| view.say(step_text(*step))).collect();
@@ -81,21 +106,22 @@ fn line(view: &View<'_>, row: &AppMemory, place: usize, id: &str) -> Markup {
         }
     };
     let name = if row.id.is_empty() { &row.group } else { &row.id };
-    let cell = |head: Text, class: &str, inside: Markup| {
+    let cell = |head: Text, class: &str, inside: &Markup| {
         html! { td class=[(!class.is_empty()).then_some(class)] data-head=(view.say(head)) { (inside) } }
     };
     html! {
         tr id=(id) data-name=(name.to_lowercase()) {
             th scope="row" title=(row.group) { (name) }
-            (cell(texts::HAS_MEMORY, "n", html! { (bytes(row.memory_bytes)) }))
-            (cell(texts::IN_SWAP, "n", html! { (bytes(row.swap_bytes)) }))
-            (cell(texts::NEXT, "n", html! { (language.percent(row.chance * 100.0)) }))
-            (cell(texts::ROLE, "", html! {
+            (cell(texts::HAS_MEMORY, "n", &html! { (bytes(row.memory_bytes)) }))
+            (cell(texts::IN_SWAP, "n", &html! { (bytes(row.swap_bytes)) }))
+            (cell(texts::NEXT, "n", &html! { (language.percent(row.chance * 100.0)) }))
+            (cell(texts::ROLE, "", &html! {
                 (view.say(importance(row.importance)))
                 @if row.frozen { ", " (view.say(texts::FROZEN)) }
             }))
-            (cell(texts::TAKEN, "", html! { (taken) }))
-            (cell(texts::WHY, "long", why))
+            (cell(texts::TAKEN, "", &html! { (taken) }))
+            (cell(texts::WHY, "long", &why))
+            @if !view.is_record { (cell(texts::WISH, "", wish)) }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What happened since this program began to listen, newest first, and the last actions on apps.
 
-use brisk_api::render;
+use brisk_api::{Part, Said, render};
 use maud::html;
 
 use super::{Block, Parts, View};
@@ -9,7 +9,10 @@ use crate::texts;
 
 pub(super) fn add(view: &View<'_>, machine: &Machine, parts: &mut Parts) {
     let seen = view.seen;
-    let since = view.language.fill(texts::EVENTS_SINCE, &[&view.moment(seen.events_since_unix_ms)]);
+    let since = match view.is_record {
+        true => view.say(texts::EVENTS_BEFORE).to_owned(),
+        false => view.language.fill(texts::EVENTS_SINCE, &[&view.moment(seen.events_since_unix_ms)]),
+    };
     parts.block(
         "events-head",
         html! {
@@ -24,13 +27,13 @@ pub(super) fn add(view: &View<'_>, machine: &Machine, parts: &mut Parts) {
         let html = html! {
             li id=(id) {
                 time { (view.moment(event.at_unix_ms)) }
-                span { (view.english(&with_ids(&event.text, machine))) }
+                span { (view.said(&with_ids(&event.said, machine))) }
             }
         };
         Block::new(id, html)
     };
     parts.lists.push(("event-list", seen.events.iter().map(line).collect()));
-    let actions: Vec<String> =
+    let actions: Vec<Said> =
         machine.status.actions.iter().rev().map(|of| with_ids(&render::action(of), machine)).collect();
     parts.block(
         "actions",
@@ -38,15 +41,22 @@ pub(super) fn add(view: &View<'_>, machine: &Machine, parts: &mut Parts) {
             div id="actions" { @if !actions.is_empty() {
                 details.events id="actions-all" {
                     summary { (view.say(texts::ACTIONS)) }
-                    ol { @for text in &actions { li { span { (view.english(text)) } } } }
+                    ol { @for said in &actions { li { span { (view.said(said)) } } } }
                 }
             } }
         },
     );
 }
 
-/// The text with ids of apps in place of the names of their groups.
-fn with_ids(text: &str, machine: &Machine) -> String {
-    let known = machine.status.apps.iter().filter(|app| !app.id.is_empty() && text.contains(&app.group));
-    known.fold(text.to_owned(), |text, app| text.replace(&app.group, &app.id))
+/// The sentence with ids of apps in place of the names of their groups.
+fn with_ids(said: &Said, machine: &Machine) -> Said {
+    let part = |part: &Part| match part {
+        Part::Text(text) => {
+            let app = machine.status.apps.iter().find(|app| app.group == *text && !app.id.is_empty());
+            Part::Text(app.map_or(text, |app| &app.id).clone())
+        }
+        Part::Said(said) => Part::Said(with_ids(said, machine)),
+        Part::Reason(reason) => Part::Reason(reason.clone()),
+    };
+    Said { form: said.form.clone(), values: said.values.iter().map(part).collect() }
 }

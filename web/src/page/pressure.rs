@@ -49,7 +49,7 @@ fn now(view: &View<'_>, machine: &Machine) -> Markup {
     let launching: Vec<&str> = machine.status.apps.iter().filter(|app| app.launching).map(App::shown).collect();
     html! {
         section.tiles id="now" aria-labelledby="now-title" {
-            h2 id="now-title" { (view.say(texts::NOW)) }
+            h2 id="now-title" { (view.say(if view.is_record { texts::AT_MOMENT } else { texts::NOW })) }
             dl {
                 div.tile { dt { (view.say(texts::IN_FRONT)) } dd { (front(view, machine)) } }
                 @if !launching.is_empty() {

@@ -1,6 +1,6 @@
 //! Settings that are not the system's own, with value, value before, who and why; and the disks.
 
-use brisk_api::render;
+use brisk_api::{Said, render};
 use brisk_core::state::SettingState;
 use maud::{Markup, html};
 
@@ -61,12 +61,12 @@ fn line(view: &View<'_>, of: &SettingState, id: &str) -> Markup {
             th scope="row" { (of.knob()) }
             (cell(texts::VALUE, "", html! {
                 (of.resolved.what.value)
-                @if !of.is_in_force() { " (" (view.english(&render::outcome(&of.outcome))) ")" }
+                @if !of.is_in_force() { " (" (view.said(&render::outcome(&of.outcome))) ")" }
             }))
             (cell(texts::BEFORE, "", html! { (of.original.as_deref().unwrap_or("–")) }))
             (cell(texts::SINCE_HEAD, "", html! { (view.moment(of.since_unix_ms)) }))
             (cell(texts::BY, "", html! { (by) }))
-            (cell(texts::WHY, "long", view.english(&of.resolved.reason.to_string())))
+            (cell(texts::WHY, "long", view.reason(&of.resolved.reason)))
         }
     }
 }
@@ -87,7 +87,7 @@ fn disks(view: &View<'_>, machine: &Machine) -> Markup {
                 }
                 @for disk in others {
                     dt { (disk.name) }
-                    dd { (view.say(texts::LEFT_ALONE)) ": " (view.english(&disk.text)) }
+                    dd { (view.say(texts::LEFT_ALONE)) ": " (view.said(&Said::new(disk.why.text(), Vec::new()))) }
                 }
             }
         }

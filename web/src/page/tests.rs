@@ -1,4 +1,4 @@
-use brisk_api::{AppMemory, Effect, EngineTrial, Phase, Pressure, PressureSpan};
+use brisk_api::{AppMemory, Effect, EngineTrial, Part, Phase, Pressure, PressureSpan, Said};
 use brisk_core::reason::Reason;
 use brisk_core::survey::{Importance, Step};
 use brisk_core::trial::{Figure, Ladder, Why};
@@ -64,14 +64,15 @@ fn seen(machine: Machine) -> Seen {
         memory_percent: None,
         available_bytes_min: Some(1 << 30),
     };
-    let text = format!("app-{HOSTILE}-1.scope ended");
+    let said = Said { form: "{0} ended".into(), values: vec![Part::Text(format!("app-{HOSTILE}-1.scope"))] };
     Seen {
         daemon: Ok(Arc::new(machine)),
         pressure: Pressure { at_ns: 1, storage_us: Some(1), total_bytes: 4 << 30, ..Pressure::default() },
         day: Arc::new((1..=288).map(span).collect()),
         minutes: (0..100).map(point).collect(),
-        events: vec![Event { number: 1, at_unix_ms: NOW_MS, text }],
+        events: vec![Event { number: 1, at_unix_ms: NOW_MS, said }],
         events_since_unix_ms: NOW_MS - 60_000,
+        job: None,
         own_bytes: 5 << 20,
     }
 }
@@ -86,7 +87,7 @@ fn sample() -> Seen {
 }
 
 fn view(seen: &Seen, language: Language) -> View<'_> {
-    View { seen, language, token: "token", now_unix_ms: NOW_MS }
+    View { seen, language, token: "token", now_unix_ms: NOW_MS, is_record: false }
 }
 
 fn of(seen: &Seen, language: Language) -> String {
@@ -161,6 +162,20 @@ fn a_browser_gets_only_what_differs() {
     let gone = patch(&mut sent, &seen).expect("what is wrong");
     let blocks: Vec<&String> = gone["blocks"].as_object().expect("blocks").keys().collect();
     assert_eq!(blocks, ["lead"]);
+}
+
+#[test]
+fn what_the_daemon_says_is_in_the_language_of_the_page() {
+    let mut sample = sample();
+    let reason = Reason::rule("audible").number("share_percent", 1.5);
+    let mut machine = (**sample.daemon.as_ref().expect("a machine")).clone();
+    machine.apps.survey.apps[1].protected = Some(reason);
+    sample.daemon = Ok(Arc::new(machine));
+    let german = of(&sample, Language::German);
+    assert!(german.contains("gibt Ton wieder oder nimmt auf (Anteil, %: 1,5)"), "{german}");
+    assert!(german.contains("-1.scope ist beendet"), "{german}");
+    let english = of(&sample, Language::English);
+    assert!(english.contains("audible (share_percent 1.5)") && english.contains("-1.scope ended"), "{english}");
 }
 
 #[test]

@@ -170,7 +170,7 @@ fn who_does_not_read_is_dropped_with_bounded_memory() {
 fn nonsense_and_idleness_end_a_connection() {
     let (_dir, path) = place();
     let mut server = Server::open(&path, None).expect("a socket");
-    for bytes in [&b"{\"method\":7}\0"[..], b"\0", b"\xff\xfe\0", &vec![b'x'; 20_000]] {
+    for bytes in [&b"{\"method\":7}\0"[..], b"\0", b"\xff\xfe\0", &vec![b'x'; brisk_api::CALL_BYTES_MAX + 4000]] {
         let mut client = connect(&path);
         turn(&mut server, S);
         assert_eq!(alive(&server), 1);

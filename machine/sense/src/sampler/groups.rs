@@ -10,6 +10,7 @@ use brisk_formats::group_name::{android_uid, is_app, last_name};
 use super::source::Failing;
 use super::weight::Weight;
 use super::{Sampler, stall_totals};
+use crate::activity::Hierarchies;
 use crate::error::Result;
 use crate::group_io::GroupIo;
 
@@ -62,6 +63,9 @@ impl Sampler {
                 // Those that are known are sampled on.
                 Err(error) => self.failing.note(Path::new(GROUPS), &error),
             }
+        }
+        if self.hierarchies.is_none() && !self.groups.is_empty() {
+            self.hierarchies = Hierarchies::of(&self.sense).ok();
         }
         let mut groups = std::mem::take(&mut self.groups);
         let mut failing = std::mem::take(&mut self.failing);
@@ -126,7 +130,10 @@ impl Sampler {
             if pids.is_empty() {
                 return Ok(None);
             }
-            own.dir = self.sense.own_memory_group(&pids)?;
+            own.dir = match &self.hierarchies {
+                Some(hierarchies) => self.sense.own_memory_group(hierarchies, &pids)?,
+                None => None,
+            };
             own.wait_ns = own.wait_ns.saturating_mul(2).clamp(JOINS_NS, SEARCH_NS);
             own.search_at_ns = at_ns.saturating_add(own.wait_ns);
         }

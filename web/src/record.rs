@@ -1,0 +1,350 @@
+//! A record of the daemon, for the page of makers: the moments at which something was decided, each with what was seen,
+//! what was decided, and what was written. It is read once and stays in memory; nothing else is asked.
+//!
+//! A record without decisions, as `brisk monitor` writes, has its samples as moments.
+//!
+//! Properties: `each_decision_is_a_moment_with_what_led_to_it`; `a_record_without_decisions_shows_its_samples`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use brisk_api::{Device, Pressure, PressureSpan, Status, render};
+use brisk_core::device::Device as Disk;
+use brisk_core::outcome::Outcomes;
+use brisk_core::snapshot::{AppTotals, Interval, Snapshot};
+use brisk_core::trial::LeftOut;
+use brisk_record::{Decided, Item, Lost, Scene, Session};
+
+use crate::feed::{Event, Machine, Point, Seen};
+
+/// Spans of the whole record.
+const SPANS: u64 = 288;
+/// Seconds before a moment whose pressure is drawn.
+const BEFORE_S: u64 = 300;
+/// Events that are kept of those before a moment.
+const EVENTS_MAX: usize = 100;
+
+/// A record.
+#[derive(Debug, Default)]
+pub(crate) struct Recorded {
+    pub(crate) name: String,
+    pub(crate) moments: Vec<Moment>,
+    /// Pressure over all of it.
+    day: Arc<Vec<PressureSpan>>,
+    points: Vec<Point>,
+    /// Whether a part of it could not be read.
+    pub(crate) is_damaged: bool,
+}
+
+/// When something was decided.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Moment {
+    pub(crate) at_unix_ms: u64,
+    pub(crate) session: Arc<Session>,
+    scene: Arc<Scene>,
+    /// What was seen, and since the sample before.
+    snapshot: Arc<Snapshot>,
+    interval: Option<Interval>,
+    /// What happened since the moment before, newest first.
+    events: Vec<Event>,
+    pub(crate) decided: Option<Arc<Decided>>,
+}
+
+/// What an app used at a moment.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct AppUse {
+    pub(crate) group: String,
+    pub(crate) name: String,
+    pub(crate) memory_bytes: Option<u64>,
+    pub(crate) swap_bytes: Option<u64>,
+    pub(crate) cpu_percent: Option<f64>,
+    pub(crate) is_in_front: bool,
+    pub(crate) is_launching: bool,
+}
+
+impl Moment {
+    /// What of the decision is new: outcomes of settings.
+    pub(crate) fn written(&self) -> &Outcomes {
+        static NONE: Outcomes = BTreeMap::new();
+        self.decided.as_ref().map_or(&NONE, |decided| &decided.outcomes)
+    }
+
+    /// What the trials of engines left out.
+    pub(crate) fn left_out(&self) -> &[LeftOut] {
+        &self.scene.left_out
+    }
+
+    /// Apps with memory, most first.
+    pub(crate) fn apps(&self) -> Vec<AppUse> {
+        let rate = |name: &str| {
+            let rates = self.interval.as_ref()?.apps.iter().find(|app| app.name == name)?;
+            rates.cpu_percent
+        };
+        let of = |totals: &AppTotals| {
+            let app = self.scene.apps.iter().find(|app| app.group == totals.name);
+            let id = app.map(|app| app.id.as_str()).filter(|id| !id.is_empty());
+            AppUse {
+                group: totals.name.clone(),
+                name: id.unwrap_or(&totals.name).to_owned(),
+                memory_bytes: totals.memory_bytes.or(totals.rss_bytes),
+                swap_bytes: totals.swap_bytes,
+                cpu_percent: rate(&totals.name),
+                is_in_front: app.is_some_and(|app| app.activity.focused == Some(true)),
+                is_launching: app.is_some_and(|app| app.launching),
+            }
+        };
+        let mut apps: Vec<AppUse> = self.snapshot.apps.iter().map(of).collect();
+        apps.sort_by_key(|app| (std::cmp::Reverse(app.memory_bytes), app.name.clone()));
+        apps
+    }
+}
+
+impl Recorded {
+    /// Reads the record at `path`, with its older part.
+    ///
+    /// # Errors
+    /// When it is no record, or cannot be read.
+    pub(crate) fn read(path: &Path) -> brisk_record::Result<Self> {
+        let mut taken = Taken::default();
+        let lost: Lost = brisk_record::read_with_older_part(path, |item| {
+            taken.take(item);
+            Ok::<(), brisk_record::Error>(())
+        })?;
+        let mut recorded = taken.end();
+        recorded.name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        recorded.is_damaged = lost.is_damage();
+        Ok(recorded)
+    }
+
+    /// What the page shows of a moment, as if the daemon had said it.
+    pub(crate) fn seen(&self, moment: &Moment) -> Seen {
+        let (scene, snapshot) = (&moment.scene, &moment.snapshot);
+        let decided = moment.decided.as_deref().cloned().unwrap_or_default();
+        let original = |setting: brisk_core::state::SettingState| brisk_core::state::SettingState {
+            original: setting
+                .original
+                .clone()
+                .or_else(|| Disk::original_of(&scene.devices, setting.knob()).map(str::to_owned)),
+            ..setting
+        };
+        let status = Status {
+            brisk_version: moment.session.brisk_version.clone(),
+            started_unix_ms: moment.session.started_unix_ms,
+            at_unix_ms: moment.at_unix_ms,
+            devices: scene.devices.iter().map(|disk| Device::new(disk, Vec::new(), Vec::new())).collect(),
+            apps: scene.apps.clone(),
+            settings: decided.settings.into_iter().map(original).collect(),
+            actions: decided.actions,
+            notes: decided.notes,
+            ..Status::default()
+        };
+        let until_ns = wall_ns(moment.at_unix_ms);
+        let from_ns = until_ns.saturating_sub(BEFORE_S * 1_000_000_000);
+        let begin = self.points.partition_point(|point| point.at_ns < from_ns);
+        let end = self.points.partition_point(|point| point.at_ns <= until_ns);
+        Seen {
+            daemon: Ok(Arc::new(Machine { status, ..Machine::default() })),
+            pressure: pressure(snapshot),
+            day: self.day.clone(),
+            minutes: self.points.get(begin..end).unwrap_or_default().to_vec(),
+            events: moment.events.clone(),
+            events_since_unix_ms: moment.session.started_unix_ms,
+            job: None,
+            own_bytes: 0,
+        }
+    }
+}
+
+fn wall_ns(unix_ms: u64) -> u64 {
+    unix_ms.saturating_mul(1_000_000)
+}
+
+fn pressure(snapshot: &Snapshot) -> Pressure {
+    let some_us = |of: Option<brisk_core::snapshot::StallTotals>| of.map(|of| of.some_us);
+    Pressure {
+        at_ns: wall_ns(snapshot.wall_unix_ms),
+        storage_us: some_us(snapshot.pressure.io),
+        memory_us: some_us(snapshot.pressure.memory),
+        total_bytes: snapshot.memory.total_bytes,
+        available_bytes: snapshot.memory.available_bytes,
+        swap_total_bytes: snapshot.memory.swap_total_bytes,
+        swap_free_bytes: snapshot.memory.swap_free_bytes,
+        day: Vec::new(),
+    }
+}
+
+/// What was read so far.
+#[derive(Debug, Default)]
+struct Taken {
+    session: Arc<Session>,
+    scene: Arc<Scene>,
+    snapshot: Arc<Snapshot>,
+    interval: Option<Interval>,
+    events: Vec<Event>,
+    number: u64,
+    /// Those whose moment by the wall clock the next sample tells.
+    undated: Vec<brisk_core::event::Event>,
+    decisions: Vec<Moment>,
+    samples: Vec<Moment>,
+    points: Vec<(Point, Option<u64>)>,
+}
+
+impl Taken {
+    fn take(&mut self, item: Item) {
+        match item {
+            Item::Session(session) if session.part == 0 || self.session.started_unix_ms == 0 => {
+                self.session = Arc::new(session);
+                self.interval = None;
+                self.snapshot = Arc::default();
+            }
+            Item::Scene(scene) => self.scene = Arc::new(scene),
+            Item::Event(event) => self.undated.push(event),
+            Item::Snapshot(snapshot) => self.sample(*snapshot),
+            Item::Decided(decided) => {
+                let at_unix_ms = decided.wall_unix_ms;
+                let moment = self.moment(at_unix_ms, Some(Arc::new(decided)));
+                self.decisions.push(moment);
+                // A record with decisions has no need of the samples between.
+                self.samples = Vec::new();
+                self.events.clear();
+            }
+            _ => {}
+        }
+    }
+
+    fn sample(&mut self, snapshot: Snapshot) {
+        for event in std::mem::take(&mut self.undated) {
+            let ago_ms = snapshot.at_ns.saturating_sub(event.at_ns) / 1_000_000;
+            self.number += 1;
+            let at_unix_ms = snapshot.wall_unix_ms.saturating_sub(ago_ms);
+            self.events.insert(0, Event { number: self.number, at_unix_ms, said: render::event(&event.kind) });
+            self.events.truncate(EVENTS_MAX);
+        }
+        self.interval = (self.snapshot.at_ns > 0).then(|| snapshot.since(&self.snapshot)).flatten();
+        let shares = self.interval.as_ref().map(|interval| &interval.pressure);
+        self.points.push((
+            Point {
+                at_ns: wall_ns(snapshot.wall_unix_ms),
+                storage_percent: shares.and_then(|shares| Some(shares.io?.some_percent)),
+                memory_percent: shares.and_then(|shares| Some(shares.memory?.some_percent)),
+            },
+            snapshot.memory.available_bytes,
+        ));
+        let at_unix_ms = snapshot.wall_unix_ms;
+        self.snapshot = Arc::new(snapshot);
+        if self.decisions.is_empty() {
+            let moment = self.moment(at_unix_ms, None);
+            self.samples.push(moment);
+        }
+    }
+
+    fn moment(&self, at_unix_ms: u64, decided: Option<Arc<Decided>>) -> Moment {
+        Moment {
+            at_unix_ms,
+            session: self.session.clone(),
+            scene: self.scene.clone(),
+            snapshot: self.snapshot.clone(),
+            interval: self.interval.clone(),
+            events: self.events.clone(),
+            decided,
+        }
+    }
+
+    fn end(mut self) -> Recorded {
+        let moments = if self.decisions.is_empty() { self.samples } else { self.decisions };
+        // Clocks may have been set back between sessions.
+        self.points.sort_by_key(|(point, _)| point.at_ns);
+        Recorded {
+            moments,
+            day: Arc::new(spans(&self.points)),
+            points: self.points.into_iter().map(|(point, _)| point).collect(),
+            ..Recorded::default()
+        }
+    }
+}
+
+/// Means over spans of one length, without those in which nothing was sampled.
+fn spans(points: &[(Point, Option<u64>)]) -> Vec<PressureSpan> {
+    let Some(((first, _), (last, _))) = points.first().zip(points.last()) else { return Vec::new() };
+    let length_ns = ((last.at_ns - first.at_ns) / SPANS).max(10_000_000_000);
+    let mut by_span: BTreeMap<u64, Vec<&(Point, Option<u64>)>> = BTreeMap::new();
+    for one in points {
+        by_span.entry((one.0.at_ns - first.at_ns) / length_ns).or_default().push(one);
+    }
+    let mean = |values: Vec<f64>| (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
+    let span = |(number, of): (u64, Vec<&(Point, Option<u64>)>)| PressureSpan {
+        until_unix_ms: (first.at_ns + (number + 1) * length_ns) / 1_000_000,
+        length_s: length_ns as f64 / 1e9,
+        storage_percent: mean(of.iter().filter_map(|(point, _)| point.storage_percent).collect()),
+        memory_percent: mean(of.iter().filter_map(|(point, _)| point.memory_percent).collect()),
+        available_bytes_min: of.iter().filter_map(|(_, available)| *available).min(),
+    };
+    by_span.into_iter().map(span).collect()
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use brisk_core::app::{App, AppFacts, classify};
+    use brisk_core::event::EventKind;
+    use brisk_core::snapshot::StallTotals;
+
+    fn snapshot(s: u64, stalled_us: u64) -> Item {
+        let mut snapshot = Snapshot { at_ns: s * 1_000_000_000, wall_unix_ms: s * 1000, ..Snapshot::default() };
+        snapshot.pressure.io = Some(StallTotals { some_us: stalled_us, ..StallTotals::default() });
+        snapshot.apps =
+            vec![AppTotals { name: "app-a-1.scope".to_owned(), memory_bytes: Some(s << 20), ..AppTotals::default() }];
+        Item::Snapshot(Box::new(snapshot))
+    }
+
+    fn decided(s: u64) -> Item {
+        Item::Decided(Decided { wall_unix_ms: s * 1000, ..Decided::default() })
+    }
+
+    pub(crate) fn of(items: Vec<Item>) -> Recorded {
+        let mut taken = Taken::default();
+        items.into_iter().for_each(|item| taken.take(item));
+        taken.end()
+    }
+
+    pub(crate) fn sample() -> Recorded {
+        let group = "app-a-1.scope".to_owned();
+        let app = App { id: "org.a".to_owned(), ..classify(&AppFacts { group, ..AppFacts::default() }) };
+        let began = EventKind::LaunchBegan { group: "app-a-1.scope".to_owned() };
+        of(vec![
+            Item::Session(Session { started_unix_ms: 90_000, ..Session::default() }),
+            Item::Scene(Scene { apps: vec![app], ..Scene::default() }),
+            snapshot(100, 0),
+            decided(100),
+            Item::Event(brisk_core::event::Event { at_ns: 101_000_000_000, kind: began }),
+            snapshot(102, 500_000),
+            decided(102),
+            snapshot(104, 500_000),
+        ])
+    }
+
+    #[test]
+    fn each_decision_is_a_moment_with_what_led_to_it() {
+        let recorded = sample();
+        assert_eq!(recorded.moments.len(), 2);
+        let moment = &recorded.moments[1];
+        let events: Vec<(u64, String)> =
+            moment.events.iter().map(|event| (event.at_unix_ms, event.said.to_string())).collect();
+        assert_eq!(events, [(101_000, "app-a-1.scope is being launched".to_owned())]);
+        assert!(recorded.moments[0].events.is_empty());
+        let apps = moment.apps();
+        assert_eq!((apps[0].name.as_str(), apps[0].memory_bytes), ("org.a", Some(102 << 20)));
+        let seen = recorded.seen(moment);
+        let last = seen.minutes.last().expect("points");
+        assert_eq!((seen.minutes.len(), last.storage_percent), (2, Some(25.0)));
+        assert_eq!(seen.day.len(), 1);
+    }
+
+    #[test]
+    fn a_record_without_decisions_shows_its_samples() {
+        let recorded = of(vec![Item::Session(Session::default()), snapshot(1, 0), snapshot(2, 0)]);
+        assert_eq!(recorded.moments.iter().map(|moment| moment.at_unix_ms).collect::<Vec<_>>(), [1000, 2000]);
+        assert!(of(Vec::new()).moments.is_empty());
+    }
+}
