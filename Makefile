@@ -41,7 +41,7 @@ ICF = $(shell mkdir -p $(SMALL) && echo 'fn main() {}' | \
 	rustc --target $(TRIPLE) $(ICF_FLAG) -o $(SMALL)/icf - 2>/dev/null && echo '$(ICF_FLAG)')
 
 .PHONY: help setup first build small phone run check test audit bench fleet fleet-test kernel-test kernel-bench \
-	dist deb tarball release release-check clean
+	dist deb tarball android release release-check clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -123,6 +123,11 @@ tarball: ## archive with static programs and an install script in target/dist, f
 	$(MAKE) --no-print-directory small STATIC=1 PROGRAMS='brisk brisk-session brisk-web'
 	@scripts/setup deb
 	DEB_HOST_ARCH=$(ARCH) packaging/tarball $(TARGET)
+
+android: ## module for rooted Android (Magisk, KernelSU, APatch) in target/android, of static programs for arm64
+	$(MAKE) --no-print-directory small STATIC=1 ARCH=arm64 PROGRAMS=brisk
+	@scripts/setup android
+	packaging/android/build $(TARGET)
 
 release: export SOURCE_DATE_EPOCH := $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null))
 release: ## what is published, in target/release-VERSION (RELEASE_ARCHS='amd64 arm64', MINISIGN_KEY=FILE, APT_KEY=ID)

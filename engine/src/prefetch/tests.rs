@@ -210,7 +210,7 @@ fn an_unknown_app_is_learned_exactly_and_its_next_launch_is_read_ahead() {
     let mut machine = Machine::new();
     let first = machine.begin();
     assert_eq!(machine.course(), Some(Course::Exact));
-    let little = Setting::new("queue/mmcblk0/read_ahead_kb".parse().expect("a knob"), "32");
+    let little = Setting::new("queue/mmcblk0/read_ahead_kb".parse().expect("a knob"), "16");
     assert_eq!(levels(&first), std::slice::from_ref(&little));
     assert_eq!(levels(&machine.call(Vec::new())), [little], "as long as the launch goes on");
     machine.read_bytes = 12 * MIB;
@@ -271,7 +271,7 @@ fn where_read_ahead_cannot_be_set_what_is_mapped_has_to_do() {
 
 #[test]
 fn a_device_that_reads_ahead_no_more_is_left_alone() {
-    for kib in ["32", "0"] {
+    for kib in ["16", "0"] {
         let mut machine = Machine::new();
         machine.devices[0].originals = vec![("read_ahead_kb".to_owned(), kib.to_owned())];
         assert_eq!((levels(&machine.begin()), machine.course()), (Vec::new(), Some(Course::Exact)));
