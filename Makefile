@@ -138,7 +138,7 @@ release: ## what is published, in target/release-VERSION (RELEASE_ARCHS='amd64 a
 		$(MAKE) --no-print-directory deb ARCH=$$arch PROGRAMS="$$programs" && \
 		$(MAKE) --no-print-directory tarball ARCH=$$arch || exit; \
 	done
-	$(if $(wildcard packaging/android),$(if $(filter arm64,$(RELEASE_ARCHS)),$(MAKE) --no-print-directory android))
+	$(if $(filter arm64,$(RELEASE_ARCHS)),$(MAKE) --no-print-directory android)
 	PROGRAMS='$(PROGRAMS)' packaging/release $(TARGET) $(RELEASE_ARCHS)
 
 release-check: ## that two builds of this commit are the same, byte for byte (paths, time, user; 20 minutes)
