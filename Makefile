@@ -10,6 +10,8 @@ PROGRAMS ?= brisk brisk-lab brisk-session brisk-web
 # Of packages: that of this machine, or arm64 or armhf, which are cross-compiled.
 HOST_ARCH := $(shell dpkg --print-architecture 2>/dev/null)
 ARCH ?= $(HOST_ARCH)
+# Of a release.
+RELEASE_ARCHS ?= amd64 arm64 armhf
 # With the C library inside, for any Linux: STATIC=1.
 STATIC ?=
 CROSS := $(filter-out $(HOST_ARCH),$(ARCH))
@@ -39,7 +41,7 @@ ICF = $(shell mkdir -p $(SMALL) && echo 'fn main() {}' | \
 	rustc --target $(TRIPLE) $(ICF_FLAG) -o $(SMALL)/icf - 2>/dev/null && echo '$(ICF_FLAG)')
 
 .PHONY: help setup first build small phone run check test audit bench fleet fleet-test kernel-test kernel-bench \
-	dist deb tarball clean
+	dist deb tarball android release release-check clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -118,9 +120,29 @@ deb: small ## Debian packages in target/dist: brisk, brisk-session, -web, -lab; 
 	packaging/dkms-deb $(TARGET)
 
 tarball: ## archive with static programs and an install script in target/dist, for any Linux (ARCH=arm64 or armhf)
-	$(MAKE) --no-print-directory small STATIC=1 PROGRAMS='brisk brisk-session'
+	$(MAKE) --no-print-directory small STATIC=1 PROGRAMS='brisk brisk-session brisk-web'
 	@scripts/setup deb
 	DEB_HOST_ARCH=$(ARCH) packaging/tarball $(TARGET)
+
+android: ## module for rooted Android (Magisk, KernelSU, APatch) in target/android, of static programs for arm64
+	$(MAKE) --no-print-directory small STATIC=1 ARCH=arm64 PROGRAMS=brisk
+	@scripts/setup android
+	packaging/android/build $(TARGET)
+
+release: export SOURCE_DATE_EPOCH := $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null))
+release: ## what is published, in target/release-VERSION (RELEASE_ARCHS='amd64 arm64', MINISIGN_KEY=FILE, APT_KEY=ID)
+	@scripts/setup release
+	for arch in $(RELEASE_ARCHS); do \
+		programs='$(PROGRAMS)'; \
+		[ $$arch != armhf ] || programs='$(filter-out brisk-lab,$(PROGRAMS))'; \
+		$(MAKE) --no-print-directory deb ARCH=$$arch PROGRAMS="$$programs" && \
+		$(MAKE) --no-print-directory tarball ARCH=$$arch || exit; \
+	done
+	$(if $(wildcard packaging/android),$(if $(filter arm64,$(RELEASE_ARCHS)),$(MAKE) --no-print-directory android))
+	PROGRAMS='$(PROGRAMS)' packaging/release $(TARGET) $(RELEASE_ARCHS)
+
+release-check: ## that two builds of this commit are the same, byte for byte (paths, time, user; 20 minutes)
+	scripts/release-check
 
 clean: ## remove what was built
 	cargo clean

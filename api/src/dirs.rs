@@ -8,7 +8,9 @@
 //! | profiles of devices, which the daemon only reads | `/var/lib/brisk/profiles` | the same |
 //!
 //! Systems without these folders, such as Android, name others in the environment: `BRISK_CONFIG` the configuration's
-//! file, `BRISK_RUN_DIR` the run directory, `BRISK_PROFILES` that of profiles.
+//! file, `BRISK_RUN_DIR` the run directory, `BRISK_STATE_DIR` that of record and what was learned, `BRISK_PROFILES` that
+//! of profiles. The run directory has to be on a file system that a restart of the system empties: what it says of
+//! settings is of those that the kernel has now.
 //!
 //! So a second daemon, such as a dry run beside the service, writes nothing that the first one has.
 
@@ -53,14 +55,17 @@ pub fn profiles() -> PathBuf {
     of_environment("BRISK_PROFILES", PROFILES)
 }
 
-fn of_environment(variable: &str, otherwise: &str) -> PathBuf {
-    std::env::var_os(variable).filter(|path| !path.is_empty()).map_or_else(|| otherwise.into(), PathBuf::from)
+fn of_environment(variable: &str, otherwise: impl AsRef<Path>) -> PathBuf {
+    std::env::var_os(variable)
+        .filter(|path| !path.is_empty())
+        .map_or_else(|| otherwise.as_ref().to_owned(), PathBuf::from)
 }
 
-/// What stays after a restart of the daemon with this run directory.
-#[must_use]
-pub fn state(run_dir: &Path) -> &Path {
-    if run_dir == Path::new(RUN) { Path::new(STATE) } else { run_dir }
+/// What stays after a restart of the daemon with this run directory: as the environment says (`BRISK_STATE_DIR`), else
+/// [`STATE`], or the run directory where that is not [`RUN`].
+fn state(run_dir: &Path) -> PathBuf {
+    let otherwise = if run_dir == Path::new(RUN) { Path::new(STATE) } else { run_dir };
+    of_environment("BRISK_STATE_DIR", otherwise)
 }
 
 /// Where what engines have learned is.

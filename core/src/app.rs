@@ -119,6 +119,9 @@ pub struct Activity {
     pub inhibits: Option<bool>,
     /// The least `oom_score_adj` of its processes.
     pub oom_score_adj: Option<i16>,
+    /// The system rates by that how important the app is now, and freezes and ends it accordingly, as Android does.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_rated: bool,
     /// Its processes are stopped by the freezer.
     pub frozen: Option<bool>,
     /// Where it is a terminal or session: what can be ended in it, first what is to end first. `None` for an app that

@@ -1,6 +1,8 @@
 //! Running apps and their launches.
 //!
-//! An app is a control group: one that a desktop named as an app's, or that Android made for one. Where there are no
+//! An app is a control group: one that a desktop named as an app's, or that Android made for one (each process has a
+//! group there; its id is the name of the package). Android starts processes of apps for their services too: one is
+//! launched when it is in front soon after it began. Where there are no
 //! such groups, a session of processes is one. When it comes to life, that is a launch; it ends when the app has not
 //! waited for storage for a second, or after twenty. What an app tolerates is for `brisk_core::app` to say.
 //!
@@ -45,6 +47,8 @@ const SAMPLE_NS: u64 = 250_000_000;
 const REFRESH_NS: u64 = 60_000_000_000;
 /// How long the disks of an app that is not launched are known.
 const LOCATED_NS: u64 = 5_000_000_000;
+/// A process of an app on Android that comes to the front within this time after its start was started for that.
+const STARTS_NS: u64 = 5_000_000_000;
 /// Waiting for storage for less than this part of the time is rest.
 const REST_PERCENT: u64 = 2;
 
@@ -58,6 +62,8 @@ pub struct Apps {
     observed_ns: Option<u64>,
     /// Whether any of them is known.
     has_activities: bool,
+    /// The system shows which apps are in front.
+    shows_front: bool,
     told_front: Option<ToldFront>,
     told_launches: Vec<ToldLaunch>,
     preferences: Preferences,
@@ -70,6 +76,8 @@ struct TrackedGroup {
     /// The session, for an app that is one.
     session: Option<ProcessSession>,
     launch: Option<Launch>,
+    /// When it began, of an app of Android that is launched if it comes to the front.
+    began_ns: Option<u64>,
     nice_min: Option<i8>,
     /// Settings that its control group offers; `None` before the first reading.
     offers: Option<Vec<GroupSetting>>,
@@ -127,7 +135,9 @@ impl Apps {
 
     fn launched(&mut self, mut known: TrackedGroup, at_ns: u64) -> Option<Event> {
         let mut event = None;
-        if known.is_app() {
+        if known.is_of_android() && self.shows_front {
+            known.began_ns = Some(at_ns);
+        } else if known.is_app() {
             let told_ns = self.take_told(&id_of(&known), at_ns);
             known.launch = Some(Launch::at(told_ns.unwrap_or(at_ns), at_ns));
             self.next_sample_ns.get_or_insert(at_ns.saturating_add(SAMPLE_NS));
@@ -187,11 +197,40 @@ impl Apps {
         front: Option<&BTreeSet<u32>>,
         processes: impl Fn(&Path) -> Vec<u32>,
     ) -> Vec<Event> {
+        let mut events = Vec::new();
         for known in self.known.values_mut().filter(|known| known.is_app()) {
             let is_front = |front: &BTreeSet<u32>| processes(&known.group.dir).iter().any(|pid| front.contains(pid));
             known.detected = front.map(is_front);
+            let is_start = |began_ns: &u64| at_ns.saturating_sub(*began_ns) < STARTS_NS;
+            if known.detected == Some(true)
+                && let Some(began_ns) = known.began_ns.take().filter(is_start)
+                && known.launch.is_none()
+            {
+                known.launch = Some(Launch::at(began_ns, at_ns));
+                self.next_sample_ns.get_or_insert(at_ns.saturating_add(SAMPLE_NS));
+                events.push(Event { at_ns, kind: EventKind::LaunchBegan { group: known.group.name.clone() } });
+            }
         }
-        self.resolve_front(at_ns)
+        events.extend(self.resolve_front(at_ns));
+        events
+    }
+
+    /// The system shows which apps are in front, or does not any more.
+    pub fn expect_front(&mut self, shows_front: bool) {
+        self.shows_front = shows_front;
+    }
+
+    /// Groups of apps of Android whose package is not known yet.
+    pub fn nameless(&self) -> impl Iterator<Item = &Path> {
+        let is_nameless = |known: &&TrackedGroup| known.group.package.is_none() && known.is_of_android();
+        self.known.values().filter(is_nameless).map(|known| known.group.dir.as_path())
+    }
+
+    /// The package of the app in this group is known now.
+    pub fn name(&mut self, dir: &Path, package: String) {
+        if let Some(known) = self.known.get_mut(dir) {
+            known.group.package = Some(package);
+        }
     }
 
     /// When launches are to be sampled.
@@ -318,6 +357,7 @@ impl TrackedGroup {
             group,
             session: None,
             launch: None,
+            began_ns: None,
             nice_min: None,
             offers: None,
             focused: None,
@@ -333,7 +373,7 @@ impl TrackedGroup {
     }
 
     fn of_session(session: ProcessSession) -> Self {
-        let group = Group { dir: dir_of_session(session.id), name: format!("{SESSION}{}", session.id) };
+        let group = Group { dir: dir_of_session(session.id), name: format!("{SESSION}{}", session.id), package: None };
         Self { session: Some(session), ..Self::of(group) }
     }
 
@@ -350,8 +390,12 @@ impl TrackedGroup {
         match &self.session {
             _ if self.is_told => true,
             Some(session) => session.of_user,
-            None => is_app(&last_name(&self.group.dir)) || android_uid(&self.group.dir).is_some(),
+            None => is_app(&last_name(&self.group.dir)) || self.is_of_android(),
         }
+    }
+
+    fn is_of_android(&self) -> bool {
+        self.session.is_none() && android_uid(&self.group.dir).is_some()
     }
 }
 
@@ -370,13 +414,13 @@ fn id_of(known: &TrackedGroup) -> String {
         _ if known.is_told => known.group.name.clone(),
         (Some(session), _) => session.program.clone(),
         // Each app is a user of its own there.
-        (None, Some(uid)) => format!("uid_{uid}"),
+        (None, Some(uid)) => known.group.package.clone().unwrap_or_else(|| format!("uid_{uid}")),
         (None, None) => app_id(&last_name(&known.group.dir)),
     }
 }
 
 fn facts(known: &TrackedGroup, choices: &Choices, services: &Services) -> AppFacts {
-    let android = android_uid(&known.group.dir);
+    let is_of_android = known.is_of_android();
     let (id, is_program) = (id_of(known), known.session.is_some());
     let parts = || known.group.dir.iter().map(|part| part.to_string_lossy());
     let managed = parts().any(|part| part == "system.slice" || part == "user.slice");
@@ -386,7 +430,7 @@ fn facts(known: &TrackedGroup, choices: &Choices, services: &Services) -> AppFac
         launching: known.launch.is_some(),
         focused: known.focused,
         // Without a service manager, a group that is named as an app was started by a user.
-        of_user: of_user || android.is_some() || (!managed && known.is_app()),
+        of_user: of_user || is_of_android || (!managed && known.is_app()),
         role: known.role(),
         in_background: parts().any(|part| part == "background.slice"),
         listed: services.class_of(&id),
@@ -395,6 +439,7 @@ fn facts(known: &TrackedGroup, choices: &Choices, services: &Services) -> AppFac
         disks: known.disks.as_ref().map(|disks| disks.iter().cloned().collect()),
         chosen: choices.class_of(&id, is_program),
         activity: Activity {
+            is_rated: is_of_android,
             protected: choices.protects(&id, is_program).map(str::to_owned),
             // A person who tells brisk means brisk.
             preference: choices.preference(&id, is_program).or_else(|| known.activity.preference.clone()),

@@ -229,7 +229,7 @@ mod tests {
     const MS_NS: u64 = 1_000_000;
 
     fn group() -> Group {
-        Group { dir: "/c/app-a-1.scope".into(), name: "app-a-1.scope".to_owned() }
+        Group { dir: "/c/app-a-1.scope".into(), name: "app-a-1.scope".to_owned(), package: None }
     }
 
     fn used(faults: u64, read_bytes: u64) -> StorageUse {

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use brisk_core::snapshot::MemoryLevels;
 use brisk_sense::{
-    BlockQueue, Capability, Cgroups, DalvikHeap, Limits, PowerSupply, PowercapZone, ProcessStatus, Resource, Sense,
-    Swap, Zram,
+    AppGroups, BlockQueue, Capability, Cgroups, DalvikHeap, Limits, PowerSupply, PowercapZone, ProcessStatus, Resource,
+    Sense, Swap, WearTenths, Zram, Zswap,
 };
 
 use brisk_api::init::Init;
@@ -37,6 +37,24 @@ pub(crate) struct Running {
     pub(crate) trouble: Vec<String>,
 }
 
+/// An eMMC or SD card that is a disk of this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Card {
+    pub(crate) name: String,
+    pub(crate) is_sd: bool,
+    /// Wear of its two types of cells; `None` where it does not say.
+    pub(crate) life_time: Option<(WearTenths, WearTenths)>,
+}
+
+/// What Android tells of its apps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Android {
+    /// Packages that it lists.
+    pub(crate) packages: Known<Option<usize>>,
+    /// Whether it lists the processes in front.
+    pub(crate) shows_front: Known<bool>,
+}
+
 /// All that the judgement may use.
 #[derive(Debug, Clone)]
 pub(crate) struct Facts {
@@ -60,6 +78,10 @@ pub(crate) struct Facts {
     /// A window of 2 s, which does not from Linux 6.4 on.
     pub(crate) trigger_long: Answer,
     pub(crate) cgroups: Known<Cgroups>,
+    /// The hierarchy in which apps have groups, if any is mounted.
+    pub(crate) app_groups: Known<Option<AppGroups>>,
+    /// `None` where the system is not Android.
+    pub(crate) android: Option<Android>,
     /// Other programs that act when memory is short.
     pub(crate) memory_programs: Known<Vec<MemoryProgram>>,
     /// Limits of the heaps of apps; `None` where the system is not Android.
@@ -70,6 +92,10 @@ pub(crate) struct Facts {
     pub(crate) lru_gen: Known<Option<u32>>,
     pub(crate) swaps: Known<Vec<Swap>>,
     pub(crate) zrams: Known<Vec<Zram>>,
+    /// What compresses pages before they go to a swap area, while it is on.
+    pub(crate) zswap: Known<Option<Zswap>>,
+    /// What eMMC and SD cards say of their wear.
+    pub(crate) cards: Known<Vec<Card>>,
     pub(crate) io_uring: Answer,
     /// kernel.io_uring_disabled, if the kernel has it.
     pub(crate) io_uring_disabled: Option<String>,
@@ -119,6 +145,11 @@ impl Facts {
             trigger_short: probe::pressure_trigger(&memory_pressure, 1_000_000),
             trigger_long: probe::pressure_trigger(&memory_pressure, 2_000_000),
             cgroups: known(sense.cgroups()),
+            app_groups: known(sense.app_groups()),
+            android: sense.is_android().then(|| Android {
+                packages: known(sense.package_count()),
+                shows_front: known(sense.front_processes().map(|front| front.is_some())),
+            }),
             memory_programs: known(killers::running(sense)),
             needs_bytes: match &dalvik_heap {
                 Ok(Some(_)) => learned::needs(&sense.path(dirs::learned(Path::new(dirs::RUN)))),
@@ -128,6 +159,8 @@ impl Facts {
             lru_gen: known(sense.lru_gen()),
             swaps: known(sense.swaps()),
             zrams: known(sense.zrams()),
+            zswap: known(sense.zswap()),
+            cards: cards(sense),
             io_uring: probe::io_uring(),
             io_uring_disabled: sense.sysctl("kernel.io_uring_disabled").ok().flatten(),
             pidfd: probe::pidfd(),
@@ -194,6 +227,17 @@ fn flash(sense: &Sense) -> Known<Vec<String>> {
         }
     }
     Ok(names)
+}
+
+fn cards(sense: &Sense) -> Known<Vec<Card>> {
+    let mut cards = Vec::new();
+    for queue in queues(sense)? {
+        let disk = known(sense.block_device(&queue.name))?;
+        let Some(mmc) = disk.mmc else { continue };
+        let is_sd = mmc.kind.as_deref() == Some("SD");
+        cards.push(Card { name: disk.name, is_sd, life_time: mmc.life_time });
+    }
+    Ok(cards)
 }
 
 /// Where the data of the person lies: what `brisk bench` measures without a path.

@@ -18,9 +18,10 @@ const SESSIONS: [&str; 2] = ["/usr/share/wayland-sessions", "/usr/share/xsession
 /// The program of the session, in the folder of this one.
 const SESSION_PROGRAM: &str = "brisk-session";
 /// Where systems keep what the kernel is started with, those first that have no other.
-const COMMAND_LINES: [&str; 5] = [
+const COMMAND_LINES: [&str; 6] = [
     "/boot/firmware/cmdline.txt",
     "/boot/cmdline.txt",
+    "/boot/armbianEnv.txt",
     "/boot/extlinux/extlinux.conf",
     "/etc/kernel/cmdline",
     "/etc/default/grub",

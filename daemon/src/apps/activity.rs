@@ -18,7 +18,6 @@ use std::path::{Path, PathBuf};
 use brisk_core::app::{Activity, Tolerance};
 use brisk_core::event::{Event, EventKind};
 use brisk_core::order::Order as _;
-use brisk_formats::group_name::android_uid;
 use brisk_sense::{Hierarchies, OomdPreference, Sense};
 
 use super::branches::{self, Process};
@@ -32,7 +31,7 @@ const FRESH_NS: u64 = 2_000_000_000;
 /// Android sets it whenever an app comes to the foreground or leaves it.
 const SCORE_NS: u64 = 60_000_000_000;
 
-/// Where a process is: its control group of version 2, and the directory of its session in /proc.
+/// Where a process is: its control group where apps have some, and the directory of its session in /proc.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProcessGroups {
     pub group: Option<PathBuf>,
@@ -44,12 +43,8 @@ impl ProcessGroups {
     #[must_use]
     pub fn of(sense: &Sense, hierarchies: &Hierarchies, pid: u32) -> Self {
         let groups = sense.process_cgroups(pid).ok().flatten().unwrap_or_default();
-        let unified = groups.into_iter().find(|group| group.hierarchy == 0 && !group.deleted);
         let session = sense.process_stat(pid).ok().flatten().and_then(|stat| u32::try_from(stat.session).ok());
-        Self {
-            group: unified.and_then(|unified| hierarchies.group(&unified.path)),
-            session: session.map(super::dir_of_session),
-        }
+        Self { group: hierarchies.group(&groups), session: session.map(super::dir_of_session) }
     }
 }
 
@@ -219,7 +214,7 @@ impl TrackedGroup {
 
     /// Whether the scores of its processes are to be read again.
     fn is_score_due(&self, at_ns: u64) -> bool {
-        let fresh_ns = if android_uid(&self.group.dir).is_some() { FRESH_NS } else { SCORE_NS };
+        let fresh_ns = if self.is_of_android() { FRESH_NS } else { SCORE_NS };
         self.scored_ns.is_none_or(|then_ns| at_ns.saturating_sub(then_ns) >= fresh_ns)
     }
 
@@ -242,7 +237,7 @@ mod tests {
     use crate::config::Choices;
 
     fn group(dir: &str) -> Group {
-        Group { dir: dir.into(), name: dir.rsplit('/').next().expect("a name").to_owned() }
+        Group { dir: dir.into(), name: dir.rsplit('/').next().expect("a name").to_owned(), package: None }
     }
 
     fn at(dir: &str) -> ProcessGroups {

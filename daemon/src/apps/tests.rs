@@ -4,7 +4,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 fn group(dir: &str) -> Group {
     let dir = PathBuf::from(dir);
-    Group { name: dir.file_name().expect("a name").to_string_lossy().into_owned(), dir }
+    Group { name: dir.file_name().expect("a name").to_string_lossy().into_owned(), dir, package: None }
 }
 
 /// Begins at 0 and looks whenever asked for; when the launch ended.
@@ -97,6 +97,46 @@ fn who_is_in_front_is_said_only_where_something_says_it() {
     assert_eq!(apps.update_front(3, Some(&BTreeSet::from([500])), processes), []);
     assert_eq!(apps.update_front(4, Some(&BTreeSet::from([401])), processes), [focused("pid_400", 4)]);
     assert_eq!(rules(&apps), ["service", "launching", "not_focused"]);
+}
+
+#[test]
+fn an_app_of_android_is_launched_when_it_comes_to_the_front_soon_and_not_for_its_services() {
+    let (launched, served) = ("/acct/uid_10123/pid_400", "/acct/uid_10200/pid_500");
+    let processes = |dir: &Path| if dir.ends_with("pid_400") { vec![400] } else { vec![500] };
+    let front = |pids: &[u32]| BTreeSet::from_iter(pids.iter().copied());
+    let began = |name: &str, at_ns| Event { at_ns, kind: EventKind::LaunchBegan { group: name.to_owned() } };
+    let focused = |name: &str, at_ns| Event { at_ns, kind: EventKind::Focused { group: name.to_owned() } };
+    let mut apps = Apps::default();
+    apps.expect_front(true);
+    assert_eq!(apps.began(group(launched), 1), None);
+    assert_eq!(apps.began(group(served), 1), None);
+    assert_eq!(apps.update_front(2, Some(&front(&[1])), processes), []);
+    let expected = [began("pid_400", 3), focused("pid_400", 3)];
+    assert_eq!(apps.update_front(3, Some(&front(&[400])), processes), expected);
+    assert!(apps.that_returns("pid_400").is_none(), "a launch is no return");
+    assert_eq!(apps.update_front(4, Some(&front(&[400])), processes), []);
+    // The other has run for its service, so that its user returns to it.
+    assert_eq!(apps.update_front(STARTS_NS + 1, Some(&front(&[500])), processes), [focused("pid_500", STARTS_NS + 1)]);
+    assert!(apps.that_returns("pid_500").is_some());
+}
+
+#[test]
+fn an_app_of_android_goes_by_its_package_as_soon_as_that_is_known() {
+    let mut apps = Apps::default();
+    let package = Some("com.example.mail".to_owned());
+    apps.was_there(Group { package, ..group("/sys/fs/cgroup/apps/uid_10123/pid_400") });
+    apps.was_there(group("/sys/fs/cgroup/apps/uid_10110/pid_500"));
+    apps.was_there(group("/sys/fs/cgroup/system/uid_1000/pid_300"));
+    let ids = |apps: &Apps| {
+        let listed = apps.list(&Choices::default(), &Services::default()).into_iter();
+        listed.map(|app| (app.id, app.activity.is_rated)).collect::<Vec<_>>()
+    };
+    let rated = |id: &str| (id.to_owned(), true);
+    assert_eq!(ids(&apps), [rated("uid_10110"), rated("com.example.mail"), ("pid_300".to_owned(), false)]);
+    let nameless: Vec<PathBuf> = apps.nameless().map(Path::to_owned).collect();
+    assert_eq!(nameless, [Path::new("/sys/fs/cgroup/apps/uid_10110/pid_500")]);
+    apps.name(&nameless[0], "com.google.android.gms".to_owned());
+    assert_eq!((ids(&apps)[0].clone(), apps.nameless().count()), (rated("com.google.android.gms"), 0));
 }
 
 fn class(id: &str, class: Tolerance) -> Choices {

@@ -138,7 +138,7 @@ impl Apps {
         if !is_id || id.contains(|c: char| c.is_control() || c == '/') {
             return Err(NoSuchApp);
         }
-        let group = Group { dir: Path::new(TOLD_DIR).join(id), name: id.to_owned() };
+        let group = Group { dir: Path::new(TOLD_DIR).join(id), name: id.to_owned(), package: None };
         if self.known.contains_key(&group.dir) {
             return Ok((group, Vec::new()));
         }
@@ -196,7 +196,7 @@ mod tests {
     const SECOND_NS: u64 = 1_000_000_000;
 
     fn group(dir: &str) -> Group {
-        Group { dir: dir.into(), name: dir.rsplit('/').next().expect("a name").to_owned() }
+        Group { dir: dir.into(), name: dir.rsplit('/').next().expect("a name").to_owned(), package: None }
     }
 
     fn nowhere(_: u32) -> ProcessGroups {

@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn an_app_id_means_the_apps_with_the_closest_id() {
         let mut apps = Apps::default();
-        let group = |name: &str| Group { dir: Path::new("/c").join(name), name: name.to_owned() };
+        let group = |name: &str| Group { dir: Path::new("/c").join(name), name: name.to_owned(), package: None };
         let both = [group("app-foot-1.scope"), group("app-sway-foot-2.scope")];
         let others =
             [group("app-Foot-3.scope"), group("app-org.gnome.Evince-4.scope"), group("system.slice/foot.service")];

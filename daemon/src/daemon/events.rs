@@ -7,15 +7,16 @@ use brisk_api::render;
 use brisk_core::causes::in_one_line;
 use brisk_core::event::{Event, EventKind};
 use brisk_core::order::Gather as _;
-use brisk_sense::{BlockChange, GroupChange, QueueWatch, Resource, SessionChange, SessionWatch};
+use brisk_sense::{BlockChange, GroupChange, QueueWatch, Resource, Sense, SessionChange, SessionWatch};
 
 use super::{Daemon, Machine, SETTLE_NS, timer};
-use crate::apps;
 use crate::sources::Woken;
 
 /// Writes since the last round that engines are to see at once while an app is launched: fewer are a commit of a
 /// journal.
 const WRITES_MIN: u64 = 4;
+/// Speed of storage by which waits are guessed from what was read: 100 MB/s.
+const READ_BYTES_PER_US: u64 = 100;
 
 impl Daemon {
     /// Turns what woke the daemon into events.
@@ -52,13 +53,10 @@ impl Daemon {
     pub(super) fn sample_launches(&mut self) {
         let Machine { sense, apps, .. } = &mut self.machine;
         let waited_us = |dir: &Path| {
-            // A session has no counter of its own: its launch ends when the whole machine rests.
-            let pressure = if apps::is_session(dir) {
-                sense.pressure(Resource::Io).map(Some)
-            } else {
-                sense.cgroup_pressure(dir, Resource::Io)
-            };
-            pressure.ok().flatten().map(|pressure| pressure.some.total_us)
+            let own = || sense.cgroup_pressure(dir, Resource::Io).ok().flatten();
+            // Sessions, and groups of version 1, have no counter of their own: the launch ends when the machine rests.
+            let pressure = own().or_else(|| sense.pressure(Resource::Io).ok());
+            pressure.map(|pressure| pressure.some.total_us).or_else(|| reading_us(sense, dir))
         };
         for event in apps.sample_launches(self.moment.now.monotonic_ns, waited_us) {
             self.push_event(event.kind);
@@ -171,14 +169,16 @@ impl Daemon {
         if announced {
             self.machine.sources.take_front();
         }
-        if !self.machine.sources.knows_front() {
+        let knows_front = self.machine.sources.knows_front();
+        self.machine.apps.expect_front(knows_front);
+        if !knows_front {
             return;
         }
         let front = self.machine.sense.front_processes().ok().flatten().map(BTreeSet::from_iter);
         let sense = &self.machine.sense;
         let processes = |dir: &Path| sense.cgroup_processes(dir).ok().flatten().unwrap_or_default();
         for event in self.machine.apps.update_front(self.moment.now.monotonic_ns, front.as_ref(), processes) {
-            self.push_event(event.kind);
+            self.note_launch(Some(event));
         }
     }
 
@@ -215,4 +215,10 @@ impl Daemon {
         }
         self.aim_sampler();
     }
+}
+
+/// Where the kernel counts no waits: about how long the processes of an app have waited for what they read.
+fn reading_us(sense: &Sense, dir: &Path) -> Option<u64> {
+    let read = super::people::processes(sense, dir).into_iter().filter_map(|pid| sense.process_io(pid).ok().flatten());
+    read.map(|moved| moved.read_bytes / READ_BYTES_PER_US).reduce(u64::saturating_add)
 }

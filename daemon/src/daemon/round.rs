@@ -1,6 +1,7 @@
 //! One round: snapshot, decision, settings and one-shot actions, record.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use brisk_api::render;
 use brisk_api::resting::of_knob;
@@ -113,7 +114,13 @@ impl Daemon {
     }
 
     pub(super) fn list_apps(&mut self, now_ns: u64) -> Vec<App> {
-        let Machine { sense, apps, hierarchies, .. } = &mut self.machine;
+        let Machine { sense, apps, hierarchies, sources, .. } = &mut self.machine;
+        if let Some(groups) = &mut sources.groups {
+            let nameless: Vec<PathBuf> = apps.nameless().map(Path::to_owned).collect();
+            for dir in nameless {
+                groups.package(&dir).into_iter().for_each(|package| apps.name(&dir, package));
+            }
+        }
         apps.refresh(now_ns, |dir| nice_min(sense, dir), |dir| sense.cgroup_settings(hierarchies, dir));
         apps.list(&self.policy.config.apps, &self.policy.config.services)
     }

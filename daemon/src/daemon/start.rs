@@ -90,9 +90,14 @@ impl Daemon {
         attempts.resting().for_each(|resting| brisk_program::warn!("briskd: {resting}"));
         trouble.iter().for_each(|trouble| brisk_program::warn!("briskd: {trouble}"));
         let mut apps = Apps::default();
+        apps.expect_front(sources.knows_front());
         sources.groups.iter().flat_map(|groups| groups.living()).for_each(|group| apps.was_there(group.clone()));
         if let Some(Ok(listed)) = sources.sessions.as_ref().map(SessionWatch::listed) {
             listed.into_values().for_each(|session| apps.session_was_there(session));
+        }
+        if let Ok(Some(front)) = sense.front_processes() {
+            let processes = |dir: &Path| sense.cgroup_processes(dir).ok().flatten().unwrap_or_default();
+            apps.update_front(now.monotonic_ns, Some(&front.into_iter().collect()), processes);
         }
         let (files, mut complaints) = learned::read(&options.learned_dir);
         let saved = files.iter().map(|(name, text)| (name.clone(), learned::digest(text))).collect();

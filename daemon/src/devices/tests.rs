@@ -168,6 +168,16 @@ fn a_phone_is_managed_through_its_volumes_and_its_memory_is_not() {
 }
 
 #[test]
+fn phones_of_android_are_managed_through_the_volume_of_their_data() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../machine/sense/tests/fixtures");
+    for (phone, name, kind) in [("android-10-linux-4.14", "mmcblk0", "emmc"), ("android-14-linux-5.15", "sda", "ufs")] {
+        let found = managed(&Sense::new(fixtures.join(phone)), &Devices::Auto).expect("a tree");
+        let found: Vec<(&str, &str)> = found.iter().map(|disk| (disk.name.as_str(), disk.kind.as_str())).collect();
+        assert_eq!(found, [(name, kind)], "units of UFS without a file system are left alone");
+    }
+}
+
+#[test]
 fn this_machine_has_settings_for_each_managed_device() {
     let sense = Sense::default();
     for device in managed(&sense, &Devices::Auto).expect("Linux") {

@@ -51,8 +51,6 @@ use serde::{Deserialize, Serialize};
 pub(crate) const FRONT_LATELY: &str = "front_lately";
 /// An app counts as visible for this time after it left the foreground.
 const LATELY_NS: u64 = 10_000_000_000;
-/// Beginning of the ids of apps that Android started, each under a user of its own.
-const ANDROID: &str = "uid_";
 /// Id of brisk's daemon: unit and program have this name.
 const BRISK: &str = "briskd";
 
@@ -76,7 +74,7 @@ pub fn rate(app: &App, now_ns: u64) -> Rated {
         return rated(Importance::System, "protected_by_configuration");
     }
     match app.activity.oom_score_adj {
-        Some(adj) if app.id.starts_with(ANDROID) => return of_android(app, adj),
+        Some(adj) if app.activity.is_rated => return of_android(app, adj),
         Some(adj @ ..=-500) => {
             let level = if adj <= -900 { Importance::System } else { Importance::Persistent };
             return Rated { level, reason: Reason::rule("oom_score_adj").number("oom_score_adj", f64::from(adj)) };
@@ -181,7 +179,7 @@ mod tests {
         ] {
             let rated = rate(
                 &app(|facts| {
-                    facts.id = "uid_10086".to_owned();
+                    facts.activity.is_rated = true;
                     facts.activity.oom_score_adj = Some(adj);
                 }),
                 NOW_NS,
@@ -189,7 +187,7 @@ mod tests {
             assert_eq!((rated.level, rated.reason.rule.as_ref()), (level, "oom_score_adj"), "{adj}");
         }
         let launched = app(|facts| {
-            (facts.id, facts.launching) = ("uid_10086".to_owned(), true);
+            (facts.activity.is_rated, facts.launching) = (true, true);
             facts.activity.oom_score_adj = Some(900);
         });
         assert_eq!(rate(&launched, NOW_NS).level, Importance::Foreground);

@@ -22,7 +22,7 @@ pub(crate) type Machine = crate::kit::world::Machine<Iram>;
 pub(crate) fn any_app(index: usize) -> impl Strategy<Value = App> {
     let told = || prop::option::of(any::<bool>());
     let activity = (told(), told(), told(), prop::option::of(0_u64..200), prop::option::of(-1000_i16..1000));
-    let ids = prop::sample::select(&["0", "1", "2", "3", "4", "5", "uid_10001", "briskd", "backup"][..]);
+    let ids = prop::sample::select(&["0", "1", "2", "3", "4", "5", "rated", "briskd", "backup"][..]);
     let roles = prop::sample::select(&[Role::App, Role::App, Role::Service, Role::Other][..]);
     let chosen = prop::option::weighted(0.2, prop::sample::select(&Tolerance::ALL[..]));
     let rest = (any::<bool>(), prop::bool::weighted(0.1), prop::option::weighted(0.1, 10_i8..19));
@@ -44,6 +44,7 @@ pub(crate) fn any_app(index: usize) -> impl Strategy<Value = App> {
                 inhibits,
                 front_at_ns: front_s.map(|at_s| at_s * S_NS),
                 oom_score_adj,
+                is_rated: id == "rated",
                 ..Activity::default()
             },
             ..AppFacts::default()

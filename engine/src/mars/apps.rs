@@ -46,9 +46,10 @@ impl Candidate<'_> {
     }
 
     /// Whether it may be frozen: only where the system tells what is in front, so that it is thawed in time; a session
-    /// has no freezer.
+    /// has no freezer, and Android freezes apps itself.
     pub(crate) fn may_be_frozen(&self) -> bool {
-        self.app.activity.focused == Some(false) && !self.app.group.starts_with(SESSION)
+        let activity = &self.app.activity;
+        activity.focused == Some(false) && !activity.is_rated && !self.app.group.starts_with(SESSION)
     }
 }
 

@@ -13,9 +13,9 @@ pub struct Config {
     /// Paper: as FAST (Joo et al., "FAST: Quick Application Launch on Solid-State Drives", FAST '11): all that the last
     /// launch had in memory, by one thread, for each launch.
     pub mode: Mode,
-    /// Adaptive: whether the read-ahead of the kernel is off during the first launch of an app beside which nothing
-    /// writes, so that exactly the pages that the app asks for are learned. That launch takes longer.
-    pub learn_exactly: bool,
+    /// Adaptive: the read-ahead of the kernel during the first launch of an app, so that little more is learned than the
+    /// pages that the app asks for.
+    pub learn_read_ahead_kib: u64,
     /// Adaptive: a page is read ahead when a launch uses it with this chance.
     pub use_min_percent: f64,
     /// Adaptive: number of threads that ask the device.
@@ -41,7 +41,7 @@ impl Default for Config {
             ["/home", "/root", "/tmp", "/var/tmp", "/run", "/media", "/mnt", "/sdcard", "/storage", "/data/media"];
         Self {
             mode: Mode::Adaptive,
-            learn_exactly: true,
+            learn_read_ahead_kib: 16,
             use_min_percent: 50.0,
             streams: 4,
             priority: "best-effort 5".to_owned(),
@@ -70,6 +70,7 @@ impl Config {
 impl Section for Config {
     fn check(&self) -> Result<(), Invalid> {
         check::shares(&[("use_min_percent", self.use_min_percent), ("memory_max_percent", self.memory_max_percent)])?;
+        check::ranges(&[("learn_read_ahead_kib", self.learn_read_ahead_kib, 0, 1024)])?;
         check::ranges(&[("streams", u64::from(self.streams), 1, 16), ("window_mib", self.window_mib, 1, 1 << 20)])?;
         check::speeds(self.flash.as_ref())?;
         self.private.iter().try_for_each(|dir| {

@@ -1,7 +1,7 @@
 //! Launches that go on, from event to request.
 //!
 //! ```text
-//! LaunchBegan ─> course: exact | ahead | alone ─> Prefetch, window by window; or read_ahead_kb = 0
+//! LaunchBegan ─> course: exact | ahead | alone ─> Prefetch, window by window; or a small read_ahead_kb
 //! LaunchEnded ─> whether it counts for the trial; the files that it used are asked for
 //! LaunchUsed  ─> learned, and what was read ahead is counted against it
 //! ```
@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use brisk_core::action::Once;
 use brisk_core::app::Role;
 use brisk_core::decision::{Decision, Needs, Objective, Observed, Request};
+use brisk_core::device::Device;
 use brisk_core::event::{Event, EventKind};
 use brisk_core::knob::{Knob, QueueSetting};
 use brisk_core::launch::{LaunchFiles, Piece, PrefetchFile};
@@ -24,16 +25,11 @@ use serde::{Deserialize, Serialize};
 use crate::prefetch::State;
 use crate::prefetch::config::{Config, Mode};
 use crate::prefetch::history::LAUNCHES_MAX;
-use crate::prefetch::learned::{AppLaunches, How, NewPages, used_bytes};
+use crate::prefetch::learned::{How, used_bytes};
 use crate::prefetch::plan;
 
-/// A launch that is read ahead, or learned exactly, is checked so often.
+/// A launch that is read ahead is checked so often.
 const LOOK_NS: u64 = 250_000_000;
-/// Writes of an installation or a download: more than this, in rate and since the last sample (a journal commits less,
-/// and so does a launch that keeps its settings), or so many in flight.
-const WRITES_MIN_BYTES_PER_S: f64 = 1e6;
-const WRITES_MIN_BYTES: f64 = 256e3;
-const QUEUED_MIN: u64 = 2;
 /// A launch of which no end is heard for this time is given up.
 const LOST_NS: u64 = 120_000_000_000;
 /// Size of a page, until a launch tells another.
@@ -51,7 +47,7 @@ const LEARN_EVERY: u64 = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Course {
-    /// Its pages are learned, with read-ahead off.
+    /// Its pages are learned, with little read-ahead.
     Exact,
     Ahead,
     /// It goes without, since nothing is known of it.
@@ -65,8 +61,8 @@ pub struct Launch {
     pub course: Course,
     /// Whether what it uses will be learned.
     pub learns: bool,
-    /// Which pages come in by that.
-    pub new_pages: NewPages,
+    /// Whether new pages come in by that.
+    pub adds: bool,
     pub ended_ns: Option<u64>,
     /// Sum of what is planned for it.
     pub planned_bytes: u64,
@@ -99,14 +95,12 @@ pub(crate) fn decide(config: &Config, mut next: State, observed: &Observed<'_>) 
     }
     let now_ns = observed.now.at_ns;
     next.launches.retain(|_, launch| now_ns.saturating_sub(launch.began_ns) < LOST_NS);
-    spare_launches(&mut next, observed);
     let stop = shortage(observed);
     for (group, launch) in &mut next.launches {
         go_on_reading(config, group, launch, observed.now, stop.as_ref(), &mut requests);
     }
-    requests.extend(read_ahead_off(config, &next, observed));
-    let is_busy =
-        next.launches.values().any(|launch| launch.is_slowed() || launch.ended_ns.is_none() && launch.reads_on());
+    requests.extend(little_read_ahead(config, &next, observed));
+    let is_busy = next.launches.values().any(|launch| launch.ended_ns.is_none() && launch.reads_on());
     let next_look_ns = is_busy.then(|| now_ns.saturating_add(LOOK_NS));
     let learned = next.launches.iter().filter(|(_, launch)| launch.learns).map(|(group, _)| group.clone());
     let needs = Needs { opens: learned.collect(), launch_files: next.reads.clone(), ..Needs::default() };
@@ -158,8 +152,7 @@ fn begin(config: &Config, next: &mut State, observed: &Observed<'_>, group: &str
     let known = next.learned.launched(&app.id);
     let is_due = known.learned < u64::from(LAUNCHES_MAX) || known.launches.is_multiple_of(LEARN_EVERY);
     let can_be_exact = can_be_exact(config, observed);
-    let competes = can_be_exact && writes_compete(observed);
-    let course = if can_be_exact && !competes && known.begins_exactly() {
+    let course = if can_be_exact && known.begins_exactly() {
         Course::Exact
     } else if known.files.is_empty() {
         Course::Alone
@@ -167,13 +160,9 @@ fn begin(config: &Config, next: &mut State, observed: &Observed<'_>, group: &str
         Course::Ahead
     };
     let learns = is_due || course == Course::Exact;
-    let new_pages = match () {
-        () if competes => as_mapped(known),
-        // Where read-ahead cannot be switched off, or was so often enough, what is mapped has to do.
-        () if !known.exact || !can_be_exact => NewPages::Exact,
-        () => NewPages::None,
-    };
-    let mut launch = Launch::new(app.id.clone(), at_ns, course, learns, new_pages);
+    // Where read-ahead cannot be set, or was so often enough, what is mapped has to do.
+    let adds = !known.exact || !can_be_exact;
+    let mut launch = Launch::new(app.id.clone(), at_ns, course, learns, adds);
     if let Some(known) = next.learned.app(&app.id).filter(|_| course == Course::Ahead) {
         let available_bytes = now.memory.available_bytes.unwrap_or(now.memory.free_bytes);
         launch.plan(plan::plan(config, &next.learned, known, PAGE_BYTES, available_bytes));
@@ -181,57 +170,27 @@ fn begin(config: &Config, next: &mut State, observed: &Observed<'_>, group: &str
     next.launches.insert(group.to_owned(), launch);
 }
 
-/// What comes in of a launch beside writes: enough to read ahead of the next one, once.
-fn as_mapped(known: &AppLaunches) -> NewPages {
-    if known.files.is_empty() { NewPages::Mapped } else { NewPages::None }
-}
-
-/// Launches that were to be learned exactly, beside writes: their read-ahead comes back.
-fn spare_launches(next: &mut State, observed: &Observed<'_>) {
-    let exact = next.launches.values_mut().filter(|launch| launch.is_slowed());
-    for launch in exact.filter(|_| writes_compete(observed)) {
-        launch.course = Course::Alone;
-        launch.new_pages = next.learned.app(&launch.id).map_or(NewPages::Mapped, as_mapped);
-    }
-}
-
-/// Whether writes compete with the reads of a launch, on a device whose read-ahead can be switched off. Each of the
-/// many small reads of a launch without read-ahead would wait for them.
-fn writes_compete(observed: &Observed<'_>) -> bool {
-    let interval = observed.previous.and_then(|previous| observed.now.since(previous));
-    let competes = |device: &str| {
-        let rates = interval.as_ref().and_then(|interval| interval.disks.iter().find(|disk| disk.name == device));
-        let totals = observed.now.disks.iter().find(|disk| disk.name == device);
-        let elapsed_s = interval.as_ref().map_or(0.0, |interval| interval.elapsed_ns as f64 / 1e9);
-        let written = rates.map_or(0.0, |rates| rates.write.bytes_per_s);
-        written >= WRITES_MIN_BYTES_PER_S && written * elapsed_s >= WRITES_MIN_BYTES
-            || totals.and_then(|totals| totals.in_flight_write_requests).unwrap_or(0) >= QUEUED_MIN
-    };
-    devices(observed).any(competes)
-}
-
-/// Whether read-ahead can be switched off for a launch.
+/// Whether a device is known whose read-ahead can be set for a launch.
 fn can_be_exact(config: &Config, observed: &Observed<'_>) -> bool {
-    config.mode == Mode::Adaptive && config.learn_exactly && devices(observed).next().is_some()
+    config.mode == Mode::Adaptive && observed.devices.iter().any(|device| read_ahead_kib(device).is_some())
 }
 
-/// Devices whose read-ahead can be switched off.
-fn devices<'a>(observed: &Observed<'a>) -> impl Iterator<Item = &'a str> {
-    let reads_ahead = |text: &str| text.parse::<u64>().is_ok_and(|kib| kib > 0);
-    let of = move |device: &&'a brisk_core::device::Device| {
-        device.original(&QueueSetting::ReadAheadKb).is_some_and(reads_ahead)
+/// How much a device reads ahead without brisk, in KiB.
+fn read_ahead_kib(device: &Device) -> Option<u64> {
+    device.original(&QueueSetting::ReadAheadKb)?.parse().ok()
+}
+
+/// The levels of launches that are learned exactly, of devices that read ahead more than that.
+fn little_read_ahead(config: &Config, next: &State, observed: &Observed<'_>) -> Vec<Request> {
+    let is_learned = |launch: &&Launch| launch.course == Course::Exact && launch.ended_ns.is_none();
+    let Some(launch) = next.launches.values().find(is_learned) else { return Vec::new() };
+    let kib = config.learn_read_ahead_kib;
+    let set = |device: &Device| {
+        let reason = Reason::rule("learn_which_pages_a_launch_uses").word("app", launch.id.as_str());
+        Request::set(Knob::queue(&device.name, QueueSetting::ReadAheadKb), kib.to_string(), Objective::Delay, reason)
     };
-    observed.devices.iter().filter(of).map(|device| device.name.as_str())
-}
-
-/// The levels of launches that are learned exactly.
-fn read_ahead_off(config: &Config, next: &State, observed: &Observed<'_>) -> Vec<Request> {
-    let learning = next.launches.values().find(|launch| launch.is_slowed());
-    let Some(launch) = learning.filter(|_| can_be_exact(config, observed)) else { return Vec::new() };
-    let reason = || Reason::rule("learn_which_pages_a_launch_uses").word("app", launch.id.as_str());
-    let off =
-        |device: &str| Request::set(Knob::queue(device, QueueSetting::ReadAheadKb), "0", Objective::Delay, reason());
-    devices(observed).map(off).collect()
+    let reads_more = |device: &&Device| read_ahead_kib(device).is_some_and(|original| original > kib);
+    observed.devices.iter().filter(reads_more).map(set).collect()
 }
 
 /// The launch ended: whether it counts is told, and what it used is asked for.
@@ -258,7 +217,7 @@ fn learn(config: &Config, next: &mut State, launch: &Launch, used: &LaunchFiles)
     }
     let pages: u64 = used.files.iter().flat_map(|file| &file.used).map(|range| range.pages).sum();
     let cold = launch.read_at_least(pages.saturating_mul(used.page_bytes) / 2);
-    let has_changed = next.learned.learn(config, &launch.id, used, How { pages: launch.new_pages, cold });
+    let has_changed = next.learned.learn(config, &launch.id, used, How { adds: launch.adds, cold });
     if has_changed {
         next.told.insert(launch.id.clone(), Told::Anew);
     }
@@ -330,13 +289,13 @@ fn go_on_reading(
 }
 
 impl Launch {
-    fn new(id: String, began_ns: u64, course: Course, learns: bool, new_pages: NewPages) -> Self {
+    fn new(id: String, began_ns: u64, course: Course, learns: bool, adds: bool) -> Self {
         Self {
             id,
             began_ns,
             course,
             learns,
-            new_pages,
+            adds,
             ended_ns: None,
             planned_bytes: 0,
             pages: Vec::new(),
@@ -357,11 +316,6 @@ impl Launch {
         self.planned_bytes = plan.size_bytes;
         self.pages = plan.files.iter().map(|file| file.file.path.clone()).zip(plan.pages).collect();
         (self.files, self.streams, self.waiting) = (plan.files, plan.streams, plan.windows.into());
-    }
-
-    /// Whether it continues without read-ahead.
-    fn is_slowed(&self) -> bool {
-        self.course == Course::Exact && self.ended_ns.is_none()
     }
 
     /// Whether something is being read, or waits for that.

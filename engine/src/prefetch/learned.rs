@@ -31,8 +31,8 @@ const GAPS_PAGES: [u32; 6] = [1, 2, 4, 8, 16, 64];
 const SMALL_GAP_PAGES: u32 = 4;
 /// Exact launches in a row that found most in memory, after which what they showed is good enough.
 const EXACT_TRIES: u8 = 3;
-/// Exact launches of an app: so many at first, then one of so many. They take longer, and those that end before they
-/// can be read, or use other pages each time, would go on for ever.
+/// Exact launches of an app: so many at first, then one of so many. Nothing is read ahead of them, and those that end
+/// before they can be read, or use other pages each time, would go on for ever.
 const EXACT_FIRST: u64 = 3;
 const EXACT_EVERY: u64 = 16;
 /// An inexact launch that uses more than this part of its pages elsewhere calls for an exact one.
@@ -137,23 +137,11 @@ pub struct AppLaunches {
     pub tally: Tally,
 }
 
-/// Which of the pages that a launch has mapped come in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NewPages {
-    /// All, and the app is known exactly: it has asked for all that it has mapped, since read-ahead was off. Where that
-    /// cannot be had, all launches count as exact.
-    Exact,
-    /// All, neighbours that were read ahead among them: an exact launch is still to come.
-    Mapped,
-    /// None: pages that are known are counted.
-    None,
-}
-
 /// How a launch was observed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct How {
-    pub pages: NewPages,
+    /// Whether pages come in that were not known: all that it has mapped are near ones that it asked for.
+    pub adds: bool,
     /// Most of what it used was read from the device; `None` where that is unknown.
     pub cold: Option<bool>,
 }
@@ -186,7 +174,7 @@ impl AppLaunches {
                 all_pages += one.used.iter().map(|range| range.pages).sum::<u64>();
                 outside_pages += file.spans.outside_pages(&one.used, WINDOW_PAGES);
             }
-            self.note(file, &one.used, how.pages != NewPages::None || one.opened, Some(one));
+            self.note(file, &one.used, how.adds || one.opened, Some(one));
         }
         for file in before {
             if file.opened && !used.opens {
@@ -197,7 +185,7 @@ impl AppLaunches {
         }
         self.files.order_by(|a, b| a.file.path.cmp(&b.file.path));
         self.learned = self.learned.saturating_add(1);
-        if how.pages == NewPages::Exact {
+        if how.adds {
             self.exact_tries = if how.cold == Some(false) { self.exact_tries.saturating_add(1) } else { EXACT_TRIES };
             self.exact = self.exact_tries >= EXACT_TRIES;
         } else if has_changed || outside_pages * OUTSIDE_PART > all_pages {
@@ -311,8 +299,8 @@ mod tests {
 
     use super::*;
 
-    const EXACT: How = How { pages: NewPages::Exact, cold: Some(true) };
-    const INEXACT: How = How { pages: NewPages::None, cold: Some(true) };
+    const EXACT: How = How { adds: true, cold: Some(true) };
+    const INEXACT: How = How { adds: false, cold: Some(true) };
 
     fn file(path: &str, inode: u64, used: &[(u64, u64)]) -> UsedFile {
         UsedFile {
@@ -452,7 +440,7 @@ mod tests {
             &config,
             "a",
             &files(vec![file("/usr/bin/a", 3, &[(0, 32)])]),
-            How { pages: NewPages::Exact, cold: Some(false) },
+            How { adds: true, cold: Some(false) },
         );
         assert!(!exact(&learned), "it was in memory");
         for _ in 0..2 {
@@ -460,7 +448,7 @@ mod tests {
                 &config,
                 "a",
                 &files(vec![file("/usr/bin/a", 3, &[(0, 32)])]),
-                How { pages: NewPages::Exact, cold: Some(false) },
+                How { adds: true, cold: Some(false) },
             );
         }
         assert!(exact(&learned), "good enough");

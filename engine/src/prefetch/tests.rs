@@ -210,9 +210,9 @@ fn an_unknown_app_is_learned_exactly_and_its_next_launch_is_read_ahead() {
     let mut machine = Machine::new();
     let first = machine.begin();
     assert_eq!(machine.course(), Some(Course::Exact));
-    let off = Setting::new(brisk_core::knob::Knob::queue("mmcblk0", brisk_core::knob::QueueSetting::ReadAheadKb), "0");
-    assert_eq!(levels(&first), std::slice::from_ref(&off));
-    assert_eq!(levels(&machine.call(Vec::new())), [off], "as long as the launch goes on");
+    let little = Setting::new("queue/mmcblk0/read_ahead_kb".parse().expect("a knob"), "16");
+    assert_eq!(levels(&first), std::slice::from_ref(&little));
+    assert_eq!(levels(&machine.call(Vec::new())), [little], "as long as the launch goes on");
     machine.read_bytes = 12 * MIB;
     assert_eq!(levels(&machine.end()), []);
     assert_eq!(machine.call(Vec::new()), []);
@@ -240,7 +240,7 @@ fn what_the_first_launch_alone_used_is_not_read_ahead_of_the_third() {
 }
 
 #[test]
-fn launches_that_show_nothing_are_not_slow_for_ever() {
+fn launches_that_show_nothing_are_not_learned_for_ever() {
     let mut machine = Machine::new();
     let nothing = std::mem::take(&mut machine.used.files);
     let courses: Vec<_> = (0..160).map(|_| machine.launch(0, 200_000)).collect();
@@ -262,51 +262,20 @@ fn launches_that_show_nothing_are_not_slow_for_ever() {
 }
 
 #[test]
-fn where_read_ahead_stays_on_what_is_mapped_has_to_do() {
-    for learn_exactly in [false, true] {
-        let mut machine = Machine::new();
-        machine.config.learn_exactly = learn_exactly;
-        if learn_exactly {
-            machine.devices.clear();
-        }
-        assert_eq!(machine.launch(0, 200_000), Some(Course::Alone));
-        let courses: Vec<_> = (0..2).map(|_| machine.launch(100_000, 200_000)).collect();
-        assert!(courses.contains(&Some(Course::Ahead)), "{courses:?}");
-    }
-}
-
-#[test]
-fn a_launch_beside_writes_keeps_its_read_ahead() {
+fn where_read_ahead_cannot_be_set_what_is_mapped_has_to_do() {
     let mut machine = Machine::new();
-    machine.call(Vec::new());
-    machine.writes_bytes = 600_000;
-    machine.call(Vec::new());
-    assert_eq!(levels(&machine.begin()), []);
-    machine.call(vec![EventKind::AppGone { group: GROUP.to_owned() }]);
+    machine.devices.clear();
     assert_eq!(machine.launch(0, 200_000), Some(Course::Alone));
-    assert_eq!(machine.launch(100_000, 200_000), Some(Course::Ahead), "by what was mapped");
-    let exact = |machine: &Machine| machine.state.learned.app("reader").map(|app| app.exact);
-    assert_eq!(exact(&machine), Some(false));
-    machine.writes_bytes = 10_000;
-    machine.call(Vec::new());
-    assert_eq!(machine.launch(0, 200_000), Some(Course::Exact), "once nothing writes but a journal");
-    assert_eq!(exact(&machine), Some(true));
+    assert_eq!(machine.launch(100_000, 200_000), Some(Course::Ahead));
 }
 
 #[test]
-fn writes_that_begin_in_an_exact_launch_end_it() {
-    let mut machine = Machine::new();
-    assert_eq!(levels(&machine.begin()).len(), 1);
-    assert!(machine.look_ns.is_some(), "writes may begin");
-    machine.writes_bytes = 600_000;
-    machine.call(Vec::new());
-    assert_eq!(levels(&machine.call(Vec::new())), []);
-    machine.writes_bytes = 0;
-    machine.call(Vec::new());
-    machine.read_bytes = 12 * MIB;
-    machine.end();
-    let app = machine.state.learned.app("reader").expect("known");
-    assert!(!app.exact && app.files.len() == 2);
+fn a_device_that_reads_ahead_no_more_is_left_alone() {
+    for kib in ["16", "0"] {
+        let mut machine = Machine::new();
+        machine.devices[0].originals = vec![("read_ahead_kb".to_owned(), kib.to_owned())];
+        assert_eq!((levels(&machine.begin()), machine.course()), (Vec::new(), Some(Course::Exact)));
+    }
 }
 
 #[test]

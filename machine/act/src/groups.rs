@@ -12,7 +12,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use brisk_core::app::SESSION;
-use brisk_formats::{parse_cgroup_processes, parse_mounts, parse_process_session};
+use brisk_formats::{app_groups, parse_cgroup_processes, parse_mounts, parse_process_session};
 
 use crate::ioprio::{self, IoPriority};
 use crate::journal::PriorityEntry;
@@ -28,14 +28,14 @@ const STAT_BYTES: usize = 256;
 /// How often threads are looked for that were made meanwhile by one that had no priority yet.
 const PASSES_MAX: u32 = 4;
 
-/// Where the control groups of the second version are mounted.
+/// Where the control groups of apps are: of the second version, or those that Android made in one of the first.
 ///
 /// # Errors
-/// When they are not.
+/// When there are none.
 fn root(paths: &Paths) -> Result<PathBuf, Error> {
     let path = paths.proc.join("self/mountinfo");
     let mounts = parse_mounts(&fs::read(&path).map_err(|source| Error::Read { path, source })?).unwrap_or_default();
-    mounts.into_iter().find(|mount| mount.fs_type == "cgroup2").map(|mount| mount.mount_point).ok_or(Error::NoGroups)
+    app_groups(&mounts, |dir| dirs_in(dir).collect()).map(|groups| groups.root).ok_or(Error::NoGroups)
 }
 
 /// All that goes by this name: the processes of a session, or control groups.
@@ -118,7 +118,8 @@ fn threads(groups: &[PathBuf]) -> BTreeSet<u32> {
             threads.extend(dirs_in(&tasks).filter_map(|task| task.file_name()?.to_str()?.parse::<u32>().ok()));
             continue;
         }
-        let text = fs::read(dir.join("cgroup.threads")).unwrap_or_default();
+        // The second name is that of the first version.
+        let text = fs::read(dir.join("cgroup.threads")).or_else(|_| fs::read(dir.join("tasks"))).unwrap_or_default();
         threads.extend(parse_cgroup_processes(&text).unwrap_or_default());
         to_look.extend(dirs_in(&dir));
     }
@@ -219,6 +220,23 @@ mod tests {
             together.sort();
             alone.sort();
             assert_eq!(together, alone, "{name}");
+        }
+    }
+
+    #[test]
+    fn groups_that_android_made_in_the_first_version_are_found_with_their_threads() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let root = dir.path().join("memcg");
+        let group = root.join("apps/uid_10123/pid_400");
+        fs::create_dir_all(&group).expect("fixture");
+        fs::write(group.join("tasks"), "400\n402\n").expect("fixture");
+        fs::create_dir_all(dir.path().join("self")).expect("fixture");
+        let mounts = format!("1 0 0:1 / {} rw - cgroup none rw,memory\n", root.display());
+        fs::write(dir.path().join("self/mountinfo"), mounts).expect("fixture");
+        let paths = Paths { proc: dir.path().to_owned(), ..Paths::default() };
+        for name in ["pid_400", "uid_10123/pid_400"] {
+            let found = named(&paths, name).expect("mounted");
+            assert_eq!((found.as_slice(), threads(&found)), (&[group.clone()][..], BTreeSet::from([400, 402])));
         }
     }
 

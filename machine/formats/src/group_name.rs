@@ -3,10 +3,8 @@
 
 use std::path::Path;
 
+use crate::android::is_app_user;
 use crate::fields::unescape;
-
-/// The first user that Android gives to an app (AID_APP_START).
-const ANDROID_APP_UID_MIN: u32 = 10_000;
 
 /// The last part of a group's directory, which is its name; empty for the root.
 #[must_use]
@@ -52,7 +50,7 @@ pub fn is_service(dir: &Path) -> bool {
 pub fn android_uid(dir: &Path) -> Option<u32> {
     dir.file_name()?.to_str()?.strip_prefix("pid_")?.parse::<u32>().ok()?;
     let uid = dir.parent()?.file_name()?.to_str()?.strip_prefix("uid_")?.parse().ok()?;
-    (uid >= ANDROID_APP_UID_MIN).then_some(uid)
+    is_app_user(uid).then_some(uid)
 }
 
 /// The id of an app from the name of its group : `app[-LAUNCHER]-ID-RANDOM.scope` or

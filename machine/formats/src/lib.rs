@@ -7,6 +7,7 @@
 //! back; fields that newer kernels append are ignored; fields that older kernels lack are `None`; a value that cannot
 //! be read is an error with line and field, never a zero.
 
+mod android;
 mod backing_file;
 mod block;
 mod cgroup;
@@ -41,6 +42,7 @@ mod swaps;
 mod uevent;
 mod zram;
 
+pub use android::{AppGroups, Packages, app_groups, is_app_user, parse_packages};
 pub use backing_file::parse_backing_file;
 pub use block::{DeviceNumber, DeviceNumberError, WearTenths, device_name, device_node, parse_life_time, sysfs_name};
 pub use cgroup::{

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use brisk_formats::{
-    Inhibitor, fields, parse_active_user, parse_frozen, parse_inhibitor, parse_oom_kills, parse_pcm_owner,
+    AppGroups, Inhibitor, ProcessCgroup, fields, parse_active_user, parse_frozen, parse_inhibitor, parse_oom_kills,
+    parse_pcm_owner,
 };
 
 use crate::error::{Absent as _, Result};
@@ -16,10 +17,11 @@ const INHIBITORS: &str = "/run/systemd/inhibit";
 /// Locks and streams that are read at most.
 const READ_MAX: usize = 256;
 
-/// Where each version of control groups is mounted, for files of one group in several hierarchies.
+/// Where control groups are mounted, for files of one group in several hierarchies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hierarchies {
-    v2: Option<PathBuf>,
+    /// That in which apps have groups.
+    apps: Option<AppGroups>,
     memory: Option<PathBuf>,
     freezer: Option<PathBuf>,
 }
@@ -32,13 +34,19 @@ impl Hierarchies {
     pub fn of(sense: &Sense) -> Result<Self> {
         let cgroups = sense.cgroups()?;
         let v1 = |controller| cgroups.v1_with(controller).map(|hierarchy| hierarchy.mount_point.clone());
-        Ok(Self { memory: v1("memory"), freezer: v1("freezer"), v2: cgroups.v2.map(|v2| v2.mount_point) })
+        Ok(Self { memory: v1("memory"), freezer: v1("freezer"), apps: sense.app_groups()? })
     }
 
-    /// The group of version 2 that a process is in, by its path from the root of the hierarchy.
+    /// Of the groups that a process is in, the one in the hierarchy in which apps have groups.
     #[must_use]
-    pub fn group(&self, path: &Path) -> Option<PathBuf> {
-        Some(self.v2.as_ref()?.join(path.strip_prefix("/").unwrap_or(path)))
+    pub fn group(&self, groups: &[ProcessCgroup]) -> Option<PathBuf> {
+        let apps = self.apps.as_ref()?;
+        let is_it = |group: &&ProcessCgroup| match apps.v1 {
+            None => group.hierarchy == 0,
+            Some(controller) => group.controllers.iter().any(|name| name == controller),
+        };
+        let group = groups.iter().find(is_it).filter(|group| !group.deleted)?;
+        Some(apps.mount_point.join(group.path.strip_prefix("/").unwrap_or(&group.path)))
     }
 
     /// Where the memory controller of version 1 is mounted.
@@ -46,24 +54,30 @@ impl Hierarchies {
         self.memory.as_deref()
     }
 
-    /// Where a group of version 2 is in the memory controller of version 1.
-    pub(crate) fn in_old_memory(&self, dir: &Path) -> Option<PathBuf> {
-        self.in_other(self.memory.as_ref(), dir)
+    /// Where an app's group is in the memory controller of version 1.
+    pub(crate) fn in_old_memory(&self, sense: &Sense, dir: &Path) -> Option<PathBuf> {
+        self.in_other(sense, self.memory.as_ref(), dir)
     }
 
-    /// Where a group of version 2 is in another hierarchy, under the same name.
-    fn in_other(&self, other: Option<&PathBuf>, dir: &Path) -> Option<PathBuf> {
-        Some(other?.join(dir.strip_prefix(self.v2.as_ref()?).ok()?))
+    /// Where an app's group is in another hierarchy: under the same name, on Android maybe below `apps`.
+    fn in_other(&self, sense: &Sense, other: Option<&PathBuf>, dir: &Path) -> Option<PathBuf> {
+        let (apps, other) = (self.apps.as_ref()?, other?);
+        if *other == apps.mount_point {
+            return Some(dir.to_owned());
+        }
+        let below = dir.strip_prefix(&apps.root).ok()?;
+        let dirs = [other.join(below), other.join("apps").join(below)];
+        dirs.into_iter().find(|dir| sense.path(dir).is_dir())
     }
 
-    /// How many processes of the group at `dir`, its directory in version 2, the out-of-memory killer has ended. `None`
-    /// without a memory controller, before Linux 4.19 of the first version, and once the group is gone.
+    /// How many processes of the group at `dir`, its directory where apps have groups, the out-of-memory killer has
+    /// ended. `None` without a memory controller, before Linux 4.19 of the first version, and once the group is gone.
     ///
     /// # Errors
     /// When a file is not readable or not understood.
     pub fn oom_kills(&self, sense: &Sense, dir: &Path) -> Result<Option<u64>> {
         match sense.parse_optional_flat(dir.join("memory.events"), parse_oom_kills)? {
-            None => match self.in_old_memory(dir) {
+            None => match self.in_old_memory(sense, dir) {
                 Some(dir) => sense.parse_optional_flat(dir.join("memory.oom_control"), parse_oom_kills),
                 None => Ok(None),
             },
@@ -71,14 +85,14 @@ impl Hierarchies {
         }
     }
 
-    /// Whether the group at `dir`, its directory in version 2, is frozen in either version; `None` where neither has a
+    /// Whether the group at `dir`, its directory where apps have groups, is frozen in either version; `None` where neither has a
     /// freezer for it.
     ///
     /// # Errors
     /// When a file is not readable or not understood.
     pub fn is_frozen(&self, sense: &Sense, dir: &Path) -> Result<Option<bool>> {
         let unified = sense.parse_optional_flat(dir.join("cgroup.events"), parse_frozen)?;
-        let old = match self.in_other(self.freezer.as_ref(), dir) {
+        let old = match self.in_other(sense, self.freezer.as_ref(), dir) {
             Some(dir) => sense.parse_optional_flat(dir.join("freezer.state"), parse_frozen)?,
             None => None,
         };
@@ -196,6 +210,8 @@ impl Sense {
 
 #[cfg(test)]
 mod tests {
+    use brisk_formats::parse_process_cgroups;
+
     use super::*;
 
     fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Sense) {
@@ -276,7 +292,8 @@ mod tests {
         ]);
         let hierarchies = Hierarchies::of(&sense).expect("readable");
         let of = |name: &str| {
-            let dir = hierarchies.group(Path::new(name)).expect("mounted");
+            let groups = parse_process_cgroups(format!("4:memory:/other\n0::{name}\n").as_bytes()).expect("groups");
+            let dir = hierarchies.group(&groups).expect("mounted");
             let kills = hierarchies.oom_kills(&sense, &dir).expect("readable");
             (kills, hierarchies.is_frozen(&sense, &dir).expect("readable"))
         };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use brisk_core::knob::GroupSetting;
 use brisk_core::order::Order as _;
-use brisk_formats::{Mount, parse_controllers_v1, parse_controllers_v2};
+use brisk_formats::{AppGroups, Mount, app_groups, parse_controllers_v1, parse_controllers_v2};
 use serde::{Deserialize, Serialize};
 
 use crate::activity::Hierarchies;
@@ -76,12 +76,21 @@ impl Sense {
         Ok(cgroups)
     }
 
+    /// The hierarchy in which apps have groups; `None` where none is mounted.
+    ///
+    /// # Errors
+    /// When /proc is missing, or the mounts are not readable or not understood.
+    pub fn app_groups(&self) -> Result<Option<AppGroups>> {
+        let groups_in = |dir: &Path| self.groups_below(dir).unwrap_or_default();
+        Ok(app_groups(&self.mounts()?, |dir| groups_in(dir).into_iter().map(|(name, _)| dir.join(name)).collect()))
+    }
+
     /// Settings that the group in `dir` offers: those of controllers that are enabled for it, that this kernel has, and
     /// that this process may write. Groups that a user's service manager made belong to the user. The memory controller
     /// of the first version has a group of the same path.
     #[must_use]
     pub fn cgroup_settings(&self, hierarchies: &Hierarchies, dir: &Path) -> Vec<GroupSetting> {
-        let old_memory = hierarchies.in_old_memory(dir);
+        let old_memory = hierarchies.in_old_memory(self, dir);
         let offers = |setting: &GroupSetting| {
             let dir = match setting {
                 GroupSetting::MemorySoftLimit => old_memory.as_deref(),

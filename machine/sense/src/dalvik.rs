@@ -10,8 +10,7 @@ use brisk_formats::{DalvikHeap, parse_dalvik_heap};
 
 use crate::error::{Absent as _, Error, Result};
 use crate::machine::Sense;
-
-const GETPROP: &str = "/system/bin/getprop";
+use crate::packages::GETPROP;
 
 impl Sense {
     /// What the heap of an app may take; `None` where the system is not Android.

@@ -123,7 +123,7 @@ impl Sense {
                 opens_to_write(names.iter().map(file).find(|path| path.exists())?)
             }
             Right::VmFiles => opens_to_write(self.path("/proc/sys/vm/swappiness")),
-            Right::GroupFiles => opens_to_write(self.cgroups().ok()?.v2?.mount_point.join("cgroup.procs")),
+            Right::GroupFiles => opens_to_write(self.app_groups().ok()??.mount_point.join("cgroup.procs")),
             Right::ProcessMadvise => apart(advise_nothing),
             Right::Mincore => apart(own_page_in_memory),
             Right::Capset => apart(same_capabilities),

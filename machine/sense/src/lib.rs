@@ -26,6 +26,7 @@ mod machine;
 mod memory_group;
 mod oomd;
 mod opened_files;
+mod packages;
 mod page_map;
 mod power;
 mod process_files;
@@ -42,9 +43,9 @@ mod zram;
 pub use activity::Hierarchies;
 pub use block::{BlockDevice, Located, Mmc, Partition};
 pub use brisk_formats::{
-    AddressRange, BlockChange, Capability, DalvikHeap, DeviceNumber, Inhibitor, KernelVersion, Limit, Limits,
-    MappedFile, Mount, PageRun, PageState, PowerRail, Pressure, ProcessMemory, ProcessStat, ProcessStatus, Resource,
-    Schedulers, SmapsRollup, Swap, WearTenths, device_name,
+    AddressRange, AppGroups, BlockChange, Capability, DalvikHeap, DeviceNumber, Inhibitor, KernelVersion, Limit,
+    Limits, MappedFile, Mount, PageRun, PageState, PowerRail, Pressure, ProcessMemory, ProcessStat, ProcessStatus,
+    Resource, Schedulers, SmapsRollup, Swap, WearTenths, device_name,
 };
 pub use cgroup_meter::CgroupMeter;
 pub use cgroups::{CgroupV1, CgroupV2, Cgroups};
@@ -67,4 +68,4 @@ pub use watch::{
     BlockWatch, FrontWatch, Group, GroupChange, GroupWatch, PressureWatch, ProcessSession, QueueWatch, SessionChange,
     SessionWatch, TableWatch,
 };
-pub use zram::Zram;
+pub use zram::{Zram, Zswap};

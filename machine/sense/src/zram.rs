@@ -21,7 +21,28 @@ pub struct Zram {
     pub backing_device: Option<String>,
 }
 
+/// Compressed memory in front of swap areas (Documentation/admin-guide/mm/zswap.rst), while it is on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Zswap {
+    pub compressor: Option<String>,
+    /// Share of the memory that it takes at most.
+    pub max_pool_percent: Option<u32>,
+}
+
 impl Sense {
+    /// What compresses pages before they go to a swap area, where that is on; `None` where it is off or not there.
+    ///
+    /// # Errors
+    /// When a file of it is not readable or not understood.
+    pub fn zswap(&self) -> Result<Option<Zswap>> {
+        const DIR: &str = "/sys/module/zswap/parameters";
+        if self.text_optional(format!("{DIR}/enabled"))?.is_none_or(|on| on != "Y") {
+            return Ok(None);
+        }
+        let compressor = self.text_optional(format!("{DIR}/compressor"))?;
+        Ok(Some(Zswap { compressor, max_pool_percent: self.number_optional(DIR, "max_pool_percent")? }))
+    }
+
     /// Whether this kernel has zram, or a module of it that is not loaded, as after the installation of a distribution.
     #[must_use]
     pub fn has_zram(&self) -> bool {
@@ -55,6 +76,22 @@ impl Sense {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn zswap_counts_while_it_is_on() {
+        let root = tempfile::tempdir().expect("a directory");
+        let dir = root.path().join("sys/module/zswap/parameters");
+        let sense = Sense::new(root.path());
+        assert_eq!(sense.zswap().expect("no error"), None);
+        std::fs::create_dir_all(&dir).expect("made");
+        for (file, text) in [("enabled", "N\n"), ("compressor", "zstd\n"), ("max_pool_percent", "20\n")] {
+            std::fs::write(dir.join(file), text).expect("written");
+        }
+        assert_eq!(sense.zswap().expect("readable"), None);
+        std::fs::write(dir.join("enabled"), "Y\n").expect("written");
+        let on = Zswap { compressor: Some("zstd".to_owned()), max_pool_percent: Some(20) };
+        assert_eq!(sense.zswap().expect("readable"), Some(on));
+    }
 
     #[test]
     fn zram_is_there_loaded_or_as_a_module() {

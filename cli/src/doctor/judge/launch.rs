@@ -1,10 +1,10 @@
 //! What launches need: to be traced, control groups to keep an app together and BPF programs for the whole picture; to
 //! be read ahead of, page tables, opens, and storage that neither rotates nor goes away.
 
-use brisk_sense::Capability;
+use brisk_sense::{AppGroups, Capability};
 
 use super::{Need, Needs, REFUSED_TO_ROOT, State};
-use crate::doctor::facts::Facts;
+use crate::doctor::facts::{Android, Facts};
 
 /// Where the time of an app's start goes.
 pub(super) fn launch(facts: &Facts, mut needs: Needs<'_>) {
@@ -31,18 +31,59 @@ pub(super) fn launch(facts: &Facts, mut needs: Needs<'_>) {
     group_counters(facts, &mut needs);
 }
 
-/// Control groups of version 2.
+/// Control groups of apps.
 fn group_counters(facts: &Facts, needs: &mut Needs<'_>) {
-    let groups = facts.cgroups.as_ref().ok().and_then(|groups| groups.v2.as_ref());
+    const CHECK: &str = "group counters";
+    let why = "an app's processes cannot be kept together and distinguished from others";
+    let Some(groups) = needs.known(State::Missing, CHECK, &facts.app_groups, why) else { return };
     match groups {
-        Some(v2) => needs.ok("group counters", format!("version 2 at {}", v2.mount_point.display())),
+        Some(AppGroups { root, v1: None, .. }) => needs.ok(CHECK, format!("version 2 at {}", root.display())),
+        Some(AppGroups { root, v1: Some(controller), .. }) => needs.lacks(
+            State::Degraded,
+            CHECK,
+            format!("version 1 ({controller}) at {}", root.display()),
+            "no wait for storage is counted for each app: a launch ends when the machine rests, or the app reads no more",
+            "Android 12 or newer has version 2",
+        ),
         None => needs.lacks(
             State::Missing,
-            "group counters",
+            CHECK,
             "no control groups of version 2",
-            "an app's processes cannot be kept together and distinguished from others",
+            why,
             "mount -t cgroup2 none /sys/fs/cgroup/unified",
         ),
+    }
+}
+
+/// What Android tells of its apps: their names, and which is in front.
+fn apps_of_android(facts: &Facts, needs: &mut Needs<'_>) {
+    let Some(Android { packages, shows_front }) = &facts.android else { return };
+    let why = "apps then go by the number of their user, as uid_10123, which another app may get later";
+    if let Some(count) = needs.known(State::Degraded, "names of apps", packages, why) {
+        match count {
+            Some(count) => needs.ok("names of apps", format!("{count} packages in /data/system/packages.list")),
+            None => needs.lacks(
+                State::Degraded,
+                "names of apps",
+                "no /data/system/packages.list",
+                why,
+                "unlock the device once: it is on encrypted storage",
+            ),
+        }
+    }
+    let why = "each start of a process then counts as a launch, also for a service in the background, and no app in the \
+               background is known as such";
+    if let Some(shows_front) = needs.known(State::Degraded, "app in front", shows_front, why) {
+        match shows_front {
+            true => needs.ok("app in front", "by /dev/cpuset/top-app"),
+            false => needs.lacks(
+                State::Degraded,
+                "app in front",
+                "no /dev/cpuset/top-app",
+                why,
+                "use a kernel with CONFIG_CPUSETS",
+            ),
+        }
     }
 }
 
@@ -54,6 +95,7 @@ pub(super) fn prefetch(facts: &Facts, mut needs: Needs<'_>) {
         "see which file pages an app uses",
     );
     group_counters(facts, &mut needs);
+    apps_of_android(facts, &mut needs);
     let need = Need {
         works: "opens of files can be watched (fanotify)",
         lacking: "not in this kernel",

@@ -1,10 +1,10 @@
 //! What acting on memory needs: seeing pressure, moving pages of others, and a place to move them to.
 
 use brisk_core::units::format_bytes;
-use brisk_sense::{Capability, KernelVersion};
+use brisk_sense::{Capability, KernelVersion, WearTenths};
 
 use super::{Need, Needs, REFUSED_TO_ROOT, State};
-use crate::doctor::facts::Facts;
+use crate::doctor::facts::{Card, Facts};
 use crate::doctor::probe::Answer;
 
 const OTHERS: &[(Capability, &str)] =
@@ -138,6 +138,10 @@ fn triggers(facts: &Facts, needs: &mut Needs<'_>) {
 }
 
 fn freezing(facts: &Facts, needs: &mut Needs<'_>) {
+    if facts.android.is_some() {
+        return needs
+            .ok("freezing", "by Android itself, which holds calls to the apps that it freezes; brisk freezes none");
+    }
     let why = "a program that is frozen as a group neither runs nor faults its pages back";
     let Some(groups) = needs.known(State::Degraded, "freezing", &facts.cgroups, why) else { return };
     // The root group has none of these files; where there is no other group, the release has to tell.
@@ -273,6 +277,66 @@ pub(super) fn mars(facts: &Facts, mut needs: Needs<'_>) {
     };
     needs.answer(facts, "bring back", &facts.madvise_will_need, &need);
     swap(facts, &mut needs, State::Missing, "pages of programs that wait have to go somewhere");
+    zswap(facts, &mut needs);
+    wear(facts, &mut needs);
+}
+
+/// Pages that are compressed in memory before they go to a swap area: twice where that is compressed memory itself.
+fn zswap(facts: &Facts, needs: &mut Needs<'_>) {
+    const CHECK: &str = "zswap";
+    let why = "what brisk writes out may then stay in memory, compressed";
+    let Some(Some(zswap)) = needs.known(State::Degraded, CHECK, &facts.zswap, why) else { return };
+    let by = zswap.compressor.as_deref().unwrap_or("an unknown compressor");
+    let most = zswap.max_pool_percent.map(|percent| format!(", at most {percent} % of the memory")).unwrap_or_default();
+    let is_on = format!("on: {by}{most}");
+    let is_zram = |swap: &brisk_sense::Swap| swap.path.to_string_lossy().contains("zram");
+    if facts.swaps.as_ref().is_ok_and(|swaps| swaps.iter().any(is_zram)) {
+        needs.lacks(
+            State::Degraded,
+            CHECK,
+            format!("{is_on}, in front of zram"),
+            "pages are compressed twice, and take memory in two places",
+            "as root: echo N >/sys/module/zswap/parameters/enabled (at each start: zswap.enabled=0 for the kernel)",
+        );
+    } else {
+        needs.ok(CHECK, format!("{is_on}; what does not fit goes on to the swap area"));
+    }
+}
+
+/// What cards say of how much of their life is used.
+fn wear(facts: &Facts, needs: &mut Needs<'_>) {
+    const CHECK: &str = "wear";
+    let why = "what is swapped to flash wears it";
+    let Some(cards) = needs.known(State::Degraded, CHECK, &facts.cards, why) else { return };
+    for card in cards {
+        let Card { name, is_sd, life_time } = card;
+        let tenths = life_time.iter().flat_map(|(a, b)| [*a, *b]);
+        let used = tenths.filter_map(|wear| match wear {
+            WearTenths::Unknown => None,
+            WearTenths::Begun(tenths) => Some(tenths),
+            WearTenths::Exceeded => Some(u8::MAX),
+        });
+        match used.max() {
+            Some(u8::MAX) => needs.lacks(
+                State::Degraded,
+                CHECK,
+                format!("{name} is beyond the life that it was made for"),
+                why,
+                "save what is on it, and replace it",
+            ),
+            Some(tenths) => {
+                needs.ok(CHECK, format!("{name} has used {} to {} % of its life", (tenths - 1) * 10, tenths * 10))
+            }
+            None => needs.lacks(
+                State::Degraded,
+                CHECK,
+                format!("{name}{} does not say how worn it is", if *is_sd { ", an SD card," } else { "" }),
+                format!("{why}, here unseen"),
+                "let compressed memory be filled first (brisk swap setup); [mars] wear_mib_per_day limits what brisk \
+                 writes",
+            ),
+        }
+    }
 }
 
 /// Where pages go.

@@ -3,12 +3,12 @@ use std::path::PathBuf;
 
 use brisk_core::snapshot::MemoryLevels;
 use brisk_sense::{
-    BlockQueue, CgroupV1, CgroupV2, Cgroups, DalvikHeap, Limit, Limits, PowerSupply, PowercapZone, ProcessStatus,
-    Schedulers, Swap, Zram,
+    AppGroups, BlockQueue, CgroupV1, CgroupV2, Cgroups, DalvikHeap, Limit, Limits, PowerSupply, PowercapZone,
+    ProcessStatus, Schedulers, Swap, WearTenths, Zram, Zswap,
 };
 
 use super::*;
-use crate::doctor::facts::{Home, Running};
+use crate::doctor::facts::{Card, Home, Running};
 
 const GIB: u64 = 1 << 30;
 
@@ -89,6 +89,12 @@ fn perfect() -> Facts {
                 group_files: Some(vec!["cgroup.freeze".to_owned(), "cgroup.kill".to_owned()]),
             }),
         }),
+        app_groups: Ok(Some(AppGroups {
+            mount_point: PathBuf::from("/sys/fs/cgroup"),
+            root: PathBuf::from("/sys/fs/cgroup"),
+            v1: None,
+        })),
+        android: None,
         memory_programs: Ok(vec![]),
         dalvik_heap: Ok(None),
         needs_bytes: Ok(BTreeMap::new()),
@@ -101,6 +107,8 @@ fn perfect() -> Facts {
             priority: -2,
         }]),
         zrams: Ok(vec![]),
+        zswap: Ok(None),
+        cards: Ok(vec![]),
         io_uring: Answer::Works,
         io_uring_disabled: Some("0".to_owned()),
         pidfd: Answer::Works,
@@ -158,12 +166,15 @@ fn no_kernel_files(facts: &mut Facts) {
         trigger_short: Answer::Unknown,
         trigger_long: Answer::Unknown,
         cgroups: gone(),
+        app_groups: gone(),
         memory_programs: gone(),
         dalvik_heap: Ok(None),
         needs_bytes: Ok(BTreeMap::new()),
         lru_gen: Ok(None),
         swaps: gone(),
         zrams: gone(),
+        zswap: gone(),
+        cards: gone(),
         io_uring_disabled: None,
         btf: false,
         modules_disabled: None,
@@ -261,7 +272,7 @@ const CASES: &[(&str, Change, Part, &str, State)] = &[
         State::Degraded,
     ),
     ("no swap", |f| f.swaps = Ok(Vec::new()), Part::Iram, "swap", State::Degraded),
-    ("no groups", |f| f.cgroups = Ok(Cgroups::default()), Part::Launch, "group counters", State::Missing),
+    ("no groups", |f| f.app_groups = Ok(None), Part::Launch, "group counters", State::Missing),
     ("root group, 6.12", |f| root_group(f, "6.12.1"), Part::Iram, "killing", State::Ok),
     ("root group, 5.10", |f| root_group(f, "5.10.1"), Part::Iram, "killing", State::Degraded),
     ("root group, 5.10", |f| root_group(f, "5.10.1"), Part::Iram, "freezing", State::Ok),
@@ -350,7 +361,7 @@ fn no_triggers(facts: &mut Facts) {
 
 fn blind(facts: &mut Facts) {
     facts.bpf_tracing = Answer::Unknown;
-    facts.cgroups = Ok(Cgroups::default());
+    facts.app_groups = Ok(None);
 }
 
 #[test]
@@ -533,6 +544,70 @@ fn an_android_tree_with_a_learned_file_is_judged() {
     brisk_daemon::learned::write(&learned, "iram/learned.json", "{}").expect("written");
     let why = Facts::gather(&sense).needs_bytes.expect_err("it is not understood");
     assert!(why.contains("iram/learned.json"), "{why}");
+}
+
+#[test]
+fn boards_are_told_of_zswap_and_of_cards_that_do_not_say_how_worn_they_are() {
+    let of = |change: Change, check: &str| {
+        let mut facts = perfect();
+        change(&mut facts);
+        let finding = judge(&facts).into_iter().find(|finding| finding.part == Part::Mars && finding.check == check);
+        finding.map(|finding| (finding.state, finding.seen))
+    };
+    let zstd = || Zswap { compressor: Some("zstd".to_owned()), max_pool_percent: Some(20) };
+    assert_eq!(of(|_| (), "zswap"), None);
+    // This machine swaps to zram.
+    let twice = of(|facts| facts.zswap = Ok(Some(Zswap { compressor: None, max_pool_percent: None })), "zswap");
+    assert_eq!(twice, Some((State::Degraded, "on: an unknown compressor, in front of zram".to_owned())));
+    let mut facts = perfect();
+    (facts.zswap, facts.swaps) = (Ok(Some(zstd())), Ok(vec![]));
+    let alone = judge(&facts).into_iter().find(|finding| finding.part == Part::Mars && finding.check == "zswap");
+    let seen = "on: zstd, at most 20 % of the memory; what does not fit goes on to the swap area";
+    assert_eq!(alone.map(|finding| (finding.state, finding.seen)), Some((State::Ok, seen.to_owned())));
+
+    let wear = |is_sd: bool, life_time: Option<(WearTenths, WearTenths)>| {
+        let mut facts = perfect();
+        facts.cards = Ok(vec![Card { name: "mmcblk0".to_owned(), is_sd, life_time }]);
+        let found = judge(&facts).into_iter().find(|finding| finding.part == Part::Mars && finding.check == "wear");
+        found.map(|finding| (finding.state, finding.seen)).expect("a finding")
+    };
+    let unseen = (State::Degraded, "mmcblk0, an SD card, does not say how worn it is".to_owned());
+    assert_eq!(wear(true, None), unseen);
+    let used = (State::Ok, "mmcblk0 has used 20 to 30 % of its life".to_owned());
+    assert_eq!(wear(false, Some((WearTenths::Begun(3), WearTenths::Begun(1)))), used);
+    assert_eq!(wear(false, Some((WearTenths::Begun(1), WearTenths::Exceeded))).0, State::Degraded);
+    assert_eq!(of(|_| (), "wear"), None);
+}
+
+#[test]
+fn phones_with_and_without_version_2_are_told_what_is_there_and_what_its_lack_costs() {
+    let fixtures = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../machine/sense/tests/fixtures");
+    let of = |phone: &str| {
+        let findings = judge(&Facts::gather(&brisk_sense::Sense::new(fixtures.join(phone))));
+        move |part: Part, check: &str| {
+            let finding = findings.iter().find(|finding| finding.part == part && finding.check == check);
+            finding.map(|finding| (finding.state, finding.seen.clone())).expect("judged")
+        }
+    };
+    let (old, new) = (of("android-10-linux-4.14"), of("android-14-linux-5.15"));
+    let six = "6 packages in /data/system/packages.list".to_owned();
+    for phone in [&old as &dyn Fn(Part, &str) -> (State, String), &new] {
+        assert_eq!(phone(Part::Prefetch, "names of apps"), (State::Ok, six.clone()));
+        assert_eq!(phone(Part::Prefetch, "app in front").0, State::Ok);
+        assert_eq!(phone(Part::Iram, "freezing").0, State::Ok);
+        let (state, seen) = phone(Part::Iram, "ending apps");
+        assert!(state == State::Degraded && seen.contains("lmkd"), "{seen}");
+    }
+    let at = "version 1 (memory) at /dev/memcg/apps".to_owned();
+    assert_eq!(old(Part::Prefetch, "group counters"), (State::Degraded, at));
+    assert_eq!(new(Part::Prefetch, "group counters").0, State::Ok);
+    assert_eq!(
+        [old(Part::Prefetch, "i/o pressure").0, new(Part::Prefetch, "i/o pressure").0],
+        [State::Degraded, State::Ok]
+    );
+    assert_eq!([old(Part::Launch, "btf").0, new(Part::Launch, "btf").0], [State::Degraded, State::Ok]);
+    assert_eq!(new(Part::Prefetch, "storage"), (State::Ok, "sda, sdb, sde may be read ahead".to_owned()));
+    assert_eq!(old(Part::Prefetch, "storage"), (State::Ok, "mmcblk0 may be read ahead".to_owned()));
 }
 
 #[test]

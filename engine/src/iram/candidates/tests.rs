@@ -84,7 +84,7 @@ fn the_paper_takes_the_lowest_importance_first_and_the_front_never() {
         |aggression_level| Config { mode: Mode::Paper, aggression_level, protected_apps: 0, ..Config::default() };
     let of = |adj: i16| {
         let mut app = app(&format!("uid_{adj}"), |_| ());
-        app.activity.oom_score_adj = Some(adj);
+        (app.activity.oom_score_adj, app.activity.is_rated) = (Some(adj), true);
         app
     };
     let apps = [0, 900, 100, 950, 200, 500, -800].map(of);
@@ -123,7 +123,7 @@ proptest! {
     #[test]
     fn from_the_app_in_front_and_above_nothing_is_taken(world in any_world()) {
         let is_above = |app: &App| app.activity.oom_score_adj.is_some_and(|adj| adj < 100);
-        let is_android = |app: &App| app.id.starts_with("uid_") && is_above(app);
+        let is_android = |app: &App| app.activity.is_rated && is_above(app);
         keeps_everything(&world, |app| app.activity.focused == Some(true) || app.launching || is_android(app))?;
     }
 

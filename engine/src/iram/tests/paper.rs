@@ -11,7 +11,9 @@ fn android(config: Config, adjs: &[i16]) -> Machine {
     let ids: Vec<String> = adjs.iter().map(|adj| format!("uid_{adj}")).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     let mut machine = Machine::new(config, &ids);
-    machine.apps.iter_mut().zip(adjs).for_each(|(app, adj)| app.activity.oom_score_adj = Some(*adj));
+    for (app, adj) in machine.apps.iter_mut().zip(adjs) {
+        (app.activity.oom_score_adj, app.activity.is_rated) = (Some(*adj), true);
+    }
     machine
 }
 

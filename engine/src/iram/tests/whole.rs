@@ -384,7 +384,7 @@ fn is_kept(app: &App) -> bool {
         || activity.audible == Some(true)
         || activity.inhibits == Some(true)
         || (app.tolerance == Tolerance::System && app.reason.rule == "chosen")
-        || (app.id.starts_with("uid_") && activity.oom_score_adj.is_some_and(|adj| adj < 100))
+        || (activity.is_rated && activity.oom_score_adj.is_some_and(|adj| adj < 100))
 }
 
 fn any_config() -> impl Strategy<Value = Config> {

@@ -64,7 +64,8 @@ impl Limit {
             Once::EndApp { .. } | Once::EndProcess { .. } => ("ended", true),
             _ => return Ok(()),
         };
-        let why = in_use(sensed.app).or_else(|| if ends { self.not_ended(sensed, now_ns) } else { None });
+        let why = in_use(sensed.app)
+            .or_else(|| if ends { self.not_ended(sensed, now_ns) } else { frozen_by_others(sensed.app) });
         why.map_or(Ok(()), |why| Err(Error::NotNow { group: once.group().to_owned(), what, why }))
     }
 
@@ -95,6 +96,13 @@ impl Limit {
         let (most, wait_s) = (self.per_minute_max, wait_ns.div_ceil(1_000_000_000));
         Some(format!("at most {most} apps are ended in a minute, the next in {wait_s} s"))
     }
+}
+
+/// Why an app may be ended and not frozen.
+fn frozen_by_others(app: Option<&App>) -> Option<String> {
+    let is_rated = app.is_some_and(|app| app.activity.is_rated);
+    let why = "Android freezes apps by itself, with their calls: the caller of one that is frozen otherwise hangs";
+    is_rated.then(|| why.to_owned())
 }
 
 /// Why an app may not be stopped, whatever the limits; `None` when it may.
@@ -174,6 +182,10 @@ mod tests {
         let kept = app(activity(Activity { oom_score_adj: Some(-800), ..Activity::default() }));
         assert!(why(&limit, &end(), Some(&kept), &[], 0).is_some_and(|why| why.contains("oom_score_adj -800")));
         assert_eq!(why(&limit, &freeze, Some(&kept), &[], 0), None);
+        // Android's may be ended, and are not frozen from outside.
+        let rated = app(activity(Activity { is_rated: true, oom_score_adj: Some(900), ..Activity::default() }));
+        assert_eq!(why(&limit, &end(), Some(&rated), &[], 0), None);
+        assert!(why(&limit, &freeze, Some(&rated), &[], 0).is_some_and(|why| why.contains("Android")));
     }
 
     #[test]

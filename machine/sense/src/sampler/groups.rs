@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use brisk_core::order::Order as _;
 use brisk_core::snapshot::AppTotals;
 use brisk_formats::Resource;
-use brisk_formats::group_name::{is_app, last_name};
+use brisk_formats::group_name::{android_uid, is_app, last_name};
 
 use super::source::Failing;
 use super::weight::Weight;
@@ -81,10 +81,12 @@ impl Sampler {
         let cpu = failing.take(&dir, self.sense.cgroup_cpu(&dir));
         let io_pressure = failing.take(&dir, self.sense.cgroup_pressure(&dir, Resource::Io));
         let mut memory_bytes = failing.take(&dir, self.sense.cgroup_memory_bytes(&dir));
-        if memory_bytes.is_none() && cpu.is_some() {
+        // Groups of version 1 have none of these files.
+        let is_there = cpu.is_some() || self.sense.path(&dir).is_dir();
+        if memory_bytes.is_none() && is_there {
             memory_bytes = failing.take(&dir, self.memory_in_version_1(group, at_ns));
         }
-        if cpu.is_none() && io_pressure.is_none() && memory_bytes.is_none() {
+        if !is_there {
             return None;
         }
         // Memory of apps elsewhere is none of the chosen group's, and neither are their waits for it.
@@ -163,10 +165,10 @@ impl Sampler {
         let mut dirs = self.choice.groups.clone();
         let mut root = PathBuf::from("/");
         if dirs.is_empty() {
-            let Some(v2) = self.sense.cgroups()?.v2 else { return Ok(Vec::new()) };
-            root = v2.mount_point;
+            let Some(apps) = self.sense.app_groups()? else { return Ok(Vec::new()) };
+            root = apps.root;
             self.walk(&root, DEPTH, &mut |dir, name| {
-                let found = is_app(name);
+                let found = is_app(name) || android_uid(dir).is_some();
                 if found {
                     dirs.push(dir.to_owned());
                 }

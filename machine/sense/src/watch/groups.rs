@@ -1,8 +1,11 @@
-//! Control groups of the second version that come to life and go.
+//! Control groups of apps that come to life and go: of the second version, or those that Android made in one of the
+//! first.
 //!
 //! An *app's group* is one that a desktop named as such (`app-*.scope`, `app-*.service`), with all below it; where no
 //! groups have such names, every group without groups below it stands for what runs in it. It lives while a process is
-//! in it (`populated` of cgroup.events, Documentation/admin-guide/cgroup-v2.rst).
+//! in it (`populated` of cgroup.events, Documentation/admin-guide/cgroup-v2.rst). The first version has no such file:
+//! there a group lives from the first process that is put into it until it is removed, which Android does when the
+//! process has ended.
 //!
 //! Properties: a group is reported once when it comes to life and once when it goes; what came before its directory was
 //! watched is found by listing it; when the kernel dropped events, all groups are listed again.
@@ -13,12 +16,13 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use brisk_formats::group_name::{is_app, is_service_manager, last_name};
-use brisk_formats::parse_populated;
+use brisk_formats::{parse_cgroup_processes, parse_populated};
 use rustix::fs::inotify::{ReadFlags, WatchFlags};
 
 use super::inotify::{Inotify, Notice};
 use crate::error::{Error, Result};
 use crate::machine::Sense;
+use crate::packages::PackageNames;
 
 /// Directories that are watched at most: on a machine with more groups than that, apps are not distinguished by them.
 const DIRS_MAX: usize = 4096;
@@ -32,6 +36,8 @@ pub struct Group {
     pub dir: PathBuf,
     /// Its name: the last part of the directory, or the whole way below the mount point where another has the same.
     pub name: String,
+    /// The package of Android that it is of, as far as that is known.
+    pub package: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,12 +48,14 @@ pub enum GroupChange {
     Gone(Group),
 }
 
-/// Watches all control groups of the second version.
+/// Watches all control groups in the hierarchy of apps.
 #[derive(Debug)]
 pub struct GroupWatch {
     sense: Sense,
     inotify: Inotify,
     root: PathBuf,
+    is_v1: bool,
+    packages: PackageNames,
     /// Directories, with whether a process is in them or below.
     nodes: BTreeMap<PathBuf, Node>,
     watches: HashMap<i32, PathBuf>,
@@ -61,18 +69,20 @@ struct Node {
 }
 
 impl GroupWatch {
-    /// Watches the groups that there are, and those that come; `None` where no second version is mounted.
+    /// Watches the groups that there are, and those that come; `None` where no hierarchy has groups of apps.
     ///
     /// # Errors
     /// When /proc is missing, or the kernel gives no inotify.
     pub fn new(sense: &Sense) -> Result<Option<Self>> {
-        let Some(v2) = sense.cgroups()?.v2 else { return Ok(None) };
-        let root = v2.mount_point;
+        let Some(apps) = sense.app_groups()? else { return Ok(None) };
+        let root = apps.root;
         let inotify = Inotify::new().map_err(|source| Error::reading(root.clone(), source))?;
         let mut watch = Self {
             sense: sense.clone(),
             inotify,
             root,
+            is_v1: apps.v1.is_some(),
+            packages: PackageNames::default(),
             nodes: BTreeMap::new(),
             watches: HashMap::new(),
             living: BTreeMap::new(),
@@ -85,6 +95,12 @@ impl GroupWatch {
     /// Groups with a process in them, in the order of their directories.
     pub fn living(&self) -> impl Iterator<Item = &Group> {
         self.living.values()
+    }
+
+    /// The package of Android that the group at `dir` is of: of several that share a user, it is known only when the
+    /// process has its name, a moment after it began.
+    pub fn package(&mut self, dir: &Path) -> Option<String> {
+        self.packages.of(&self.sense, dir)
     }
 
     /// What became of groups since the last time; to be called when the descriptor is readable.
@@ -111,7 +127,7 @@ impl GroupWatch {
                         self.remove(&below);
                     }
                 }
-                // Of a directory, other than what is in it; of cgroup.events, that it changed.
+                // Of a directory, other than what is in it; of the file that says whether it lives, that it changed.
                 _ => self.look_at(&path),
             }
         }
@@ -138,7 +154,7 @@ impl GroupWatch {
         let in_it = WatchFlags::CREATE | WatchFlags::DELETE | WatchFlags::ONLYDIR;
         // A limit of the kernel (fs.inotify.max_user_watches) leaves a group unseen, no more.
         let Ok(Some(inside)) = self.inotify.add(&path, in_it) else { return };
-        let events = self.inotify.add(&path.join("cgroup.events"), WatchFlags::MODIFY).ok().flatten();
+        let events = self.inotify.add(&path.join(self.life()), WatchFlags::MODIFY).ok().flatten();
         for watch in [Some(inside), events].into_iter().flatten() {
             self.watches.insert(watch, dir.to_owned());
         }
@@ -169,10 +185,20 @@ impl GroupWatch {
     }
 
     fn look_at(&mut self, dir: &Path) {
+        let file = self.life();
         let Some(node) = self.nodes.get_mut(dir) else { return };
         // A group that went just now has no process; the root has no such file and is no app.
-        let populated = self.sense.parse_optional(dir.join("cgroup.events"), parse_populated).ok().flatten();
+        let parse = |bytes: &[u8]| match self.is_v1 {
+            true => parse_cgroup_processes(bytes).map(|pids| !pids.is_empty()),
+            false => parse_populated(bytes),
+        };
+        let populated = self.sense.parse_optional(dir.join(file), parse).ok().flatten();
         node.populated = populated.unwrap_or(false);
+    }
+
+    /// The file of a group that says whether a process is in it.
+    fn life(&self) -> &'static str {
+        if self.is_v1 { "cgroup.procs" } else { "cgroup.events" }
     }
 
     /// Compares what lives with what lived.
@@ -180,7 +206,13 @@ impl GroupWatch {
         let populated = |dir: &PathBuf| self.nodes.get(dir).is_some_and(|node| node.populated);
         let dirs: Vec<&PathBuf> =
             apps(&self.root, self.nodes.keys()).into_iter().filter(|dir| populated(dir)).collect();
-        let now = named(&self.root, &dirs);
+        let mut now = named(&self.root, &dirs);
+        for group in now.values_mut() {
+            group.package = match self.living.get(&group.dir) {
+                Some(known) => known.package.clone(),
+                None => self.packages.of(&self.sense, &group.dir),
+            };
+        }
         let gone = self.living.values().filter(|group| !now.contains_key(&group.dir)).cloned().map(GroupChange::Gone);
         let began = now.values().filter(|group| !self.living.contains_key(&group.dir)).cloned().map(GroupChange::Began);
         let changes = gone.chain(began).collect();
@@ -223,7 +255,7 @@ fn named(root: &Path, dirs: &[&PathBuf]) -> BTreeMap<PathBuf, Group> {
         let twice = count.get(&name).is_some_and(|&count| count > 1);
         if twice { dir.strip_prefix(root).unwrap_or(dir).to_string_lossy().into_owned() } else { name }
     };
-    dirs.iter().map(|dir| ((*dir).clone(), Group { dir: (*dir).clone(), name: name(dir) })).gather_map()
+    dirs.iter().map(|dir| ((*dir).clone(), Group { dir: (*dir).clone(), name: name(dir), package: None })).gather_map()
 }
 
 #[cfg(test)]

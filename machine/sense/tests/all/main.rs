@@ -1,5 +1,6 @@
 //! Tests of brisk-sense from outside, a module for each subject.
 
+mod android;
 mod app_pages;
 mod failing_sources;
 mod fixtures;

@@ -83,7 +83,7 @@ fn a_group_is_told_when_it_comes_to_life_and_when_it_goes() {
     group.live();
     let change = until(&mut watch, &group.0, |change| matches!(change, GroupChange::Began(_)));
     let name = group.0.file_name().expect("a name").to_string_lossy().into_owned();
-    assert_eq!(change, GroupChange::Began(Group { dir: group.0.clone(), name }));
+    assert_eq!(change, GroupChange::Began(Group { dir: group.0.clone(), name, package: None }));
     assert!(watch.living().any(|known| known.dir == group.0));
     group.end();
     until(&mut watch, &group.0, |change| matches!(change, GroupChange::Gone(_)));
