@@ -13,8 +13,8 @@ pub struct Config {
     /// Paper: as FAST (Joo et al., "FAST: Quick Application Launch on Solid-State Drives", FAST '11): all that the last
     /// launch had in memory, by one thread, for each launch.
     pub mode: Mode,
-    /// Adaptive: the read-ahead of the kernel during the first launch of an app, so that little more is learned than the
-    /// pages that the app asks for.
+    /// Adaptive: the read-ahead of the kernel during the first launch of an app, so that little more is learned than
+    /// the pages that the app asks for.
     pub learn_read_ahead_kib: u64,
     /// Adaptive: a page is read ahead when a launch uses it with this chance.
     pub use_min_percent: f64,
