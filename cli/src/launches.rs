@@ -24,9 +24,10 @@ pub(crate) fn explain_absent(launches: &Launches) -> Option<String> {
 
 fn lines(app: &AppLaunches) -> String {
     let mut text = String::new();
+    let exactly = if app.exact { "exactly" } else { "not exactly yet" };
     let _ = writeln!(
         text,
-        "  of {} launches {} were learned; the next one is expected to use {} of {} files, {} of which \
+        "  of {} launches {} were learned, {exactly}; the next one is expected to use {} of {} files, {} of which \
          other apps use too",
         app.launches,
         app.learned,
@@ -75,6 +76,7 @@ mod tests {
             id: "org.gnome.Evince".to_owned(),
             launches: 30,
             learned: 9,
+            exact: true,
             files: 120,
             planned_bytes: 26 << 20,
             shared_bytes: 20 << 20,
@@ -94,7 +96,7 @@ mod tests {
         for part in ["30 launches 9", "26 MiB of 120 files", "90 %", "20 MiB were wasted"] {
             assert!(text.contains(part), "{part}: {text}");
         }
-        let new = AppLaunches { asked_bytes: 0, ..app() };
+        let new = AppLaunches { asked_bytes: 0, exact: false, ..app() };
         let text = explained(new);
         assert!(text.contains("not exactly yet") && !text.contains("read ahead so far"), "{text}");
     }

@@ -256,6 +256,8 @@ pub struct AppLaunches {
     pub launches: u64,
     /// Launches that were learned.
     pub learned: u64,
+    /// Whether the pages that it uses are known exactly.
+    pub exact: bool,
     /// Files that its next launch is expected to use.
     pub files: u64,
     /// What is read ahead of its next launch, where memory is not short.

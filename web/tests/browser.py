@@ -137,7 +137,8 @@ class Tests:
         self.device, self.browser, self.expect, self.axe = device, browser, expect, axe
         context = self.context()
         page = context.new_page()
-        page.goto(device.link)
+        # The page of a link goes on by itself, maybe before it is loaded.
+        page.goto(device.link, wait_until="commit")
         page.wait_for_url(device.url)
         self.state = context.storage_state()
         self.cookie = "; ".join(f"{one['name']}={one['value']}" for one in self.state["cookies"])
@@ -253,7 +254,7 @@ class Tests:
         web, link, port = self.device.page_of(record)
         try:
             page = self.context(locale="en-GB", bypass_csp=True, viewport={"width": 1280, "height": 900}).new_page()
-            page.goto(link)
+            page.goto(link, wait_until="commit")
             page.wait_for_url(f"http://127.0.0.1:{port}/")
             lead, slider = page.locator("#moment .lead"), page.get_by_label("Decisions over time")
             count = int(slider.get_attribute("max")) + 1

@@ -19,7 +19,7 @@ use brisk_requires::{Capability, requires};
 use brisk_sense::{OpenedFiles, Sense};
 use harness::{App, Briskd, Loop, PATIENCE, place, turn};
 use rustix::fs::{Advice, fadvise};
-use rustix::mm::{MapFlags, ProtFlags, mmap};
+use rustix::mm::{Advice as MemoryAdvice, MapFlags, ProtFlags, madvise, mmap};
 use rustix::process::Signal;
 
 const PAGE: usize = 4096;
@@ -42,6 +42,8 @@ fn app_that_uses_files() {
     let begin =
         unsafe { mmap(std::ptr::null_mut(), MAPPED_PAGES * PAGE, ProtFlags::READ, MapFlags::PRIVATE, file.as_fd(), 0) };
     let begin = begin.expect("mapped");
+    // SAFETY: the advice changes read-ahead alone, of the mapping above.
+    unsafe { madvise(begin, MAPPED_PAGES * PAGE, MemoryAdvice::Random) }.expect("advised");
     for page in TOUCHED {
         // SAFETY: the byte is in the mapping, which nothing else refers to.
         assert_eq!(unsafe { begin.cast::<u8>().add(page * PAGE).read_volatile() }, 7);

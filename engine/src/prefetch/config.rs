@@ -13,8 +13,8 @@ pub struct Config {
     /// Paper: as FAST (Joo et al., "FAST: Quick Application Launch on Solid-State Drives", FAST '11): all that the last
     /// launch had in memory, by one thread, for each launch.
     pub mode: Mode,
-    /// Adaptive: the read-ahead of the kernel while a launch is learned, so that little more is learned than the pages
-    /// that the app asks for.
+    /// Adaptive: the read-ahead of the kernel during the first launch of an app, so that little more is learned than the
+    /// pages that the app asks for.
     pub learn_read_ahead_kib: u64,
     /// Adaptive: a page is read ahead when a launch uses it with this chance.
     pub use_min_percent: f64,
@@ -41,7 +41,7 @@ impl Default for Config {
             ["/home", "/root", "/tmp", "/var/tmp", "/run", "/media", "/mnt", "/sdcard", "/storage", "/data/media"];
         Self {
             mode: Mode::Adaptive,
-            learn_read_ahead_kib: 32,
+            learn_read_ahead_kib: 16,
             use_min_percent: 50.0,
             streams: 4,
             priority: "best-effort 5".to_owned(),

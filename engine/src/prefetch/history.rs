@@ -6,11 +6,12 @@
 //! the place of its first page on the device, where that is known; it orders the reads and nothing else, so that a file
 //! that was moved costs speed alone.
 //!
-//! New pages come in by launches with little read-ahead alone: in others the kernel maps neighbours of what the app asks
-//! for, and prefetching would widen what is prefetched. There, known pages are counted as used or not.
+//! A launch is learned in one of two ways. In an *exact* one nearly all that is mapped was asked for by the app, so
+//! that new pages come in. In others the kernel's read-ahead and fault-around map neighbours too: there, known pages are counted
+//! as used or not, and no page comes in, or prefetching would widen what is prefetched with each launch.
 //!
 //! Properties: `the_ranges_hold_the_history_of_every_page` (against one bit string for each page);
-//! `a_launch_that_does_not_add_counts_known_pages_alone`; `a_text_gives_the_same_histories_again`;
+//! `an_inexact_launch_adds_no_page`; `a_text_gives_the_same_histories_again`;
 //! `coarser_ranges_hold_all_pages_that_finer_ones_hold`.
 
 use brisk_core::launch::PlacedRange;
@@ -241,6 +242,39 @@ impl Spans {
     pub fn pages(&self) -> u64 {
         self.spans.iter().map(|span| u64::from(span.pages)).sum()
     }
+
+    /// How many pages of `used` are further than `window_pages`, aligned, from all known pages: the kernel maps
+    /// neighbours within such a window of what an app asks for.
+    #[must_use]
+    pub fn outside_pages(&self, used: &[PageRange], window_pages: u32) -> u64 {
+        let window = u64::from(window_pages.max(1));
+        let widened: Vec<(u64, u64)> = self
+            .spans
+            .iter()
+            .map(|span| {
+                let (begin, end) = (u64::from(span.first_page), u64::from(span.end_page()));
+                (begin / window * window, end.div_ceil(window) * window)
+            })
+            .collect();
+        used.iter().map(|range| range.pages - covered(&widened, range.first_page, range.end_page())).sum()
+    }
+}
+
+/// How many of the pages from `begin` to `end` are in `ranges`, which ascend and may overlap.
+fn covered(ranges: &[(u64, u64)], begin: u64, end: u64) -> u64 {
+    let from = ranges.partition_point(|(_, range_end)| *range_end <= begin);
+    let (mut at, mut sum) = (begin, 0);
+    for &(range_begin, range_end) in &ranges[from..] {
+        if range_begin >= end {
+            break;
+        }
+        let (part_begin, part_end) = (range_begin.max(at), range_end.min(end));
+        if part_end > part_begin {
+            sum += part_end - part_begin;
+            at = part_end;
+        }
+    }
+    sum
 }
 
 /// First page and the one behind the last; `None` for what is no range of a file.
@@ -371,7 +405,7 @@ mod tests {
         }
 
         #[test]
-        fn a_launch_that_does_not_add_counts_known_pages_alone(first in any_used(), later in prop::collection::vec(any_used(), 0..5)) {
+        fn an_inexact_launch_adds_no_page(first in any_used(), later in prop::collection::vec(any_used(), 0..5)) {
             let mut spans = Spans::default();
             spans.note(&first, true);
             for used in &later {
@@ -413,6 +447,18 @@ mod tests {
             prop_assert!((0..200).all(|page| history_of(&spans, page) >= history_of(&fine, page)));
             prop_assert!(spans.spans().windows(2).all(|two| two[1].first_page - two[0].end_page() > gap));
             prop_assert!(spans.spans().len() <= fine.spans().len());
+        }
+
+        #[test]
+        fn pages_outside_of_windows_are_counted(known in any_used(), used in any_used(), window in 1..20_u32) {
+            let mut spans = Spans::default();
+            spans.note(&known, true);
+            let is_near = |page: u64| {
+                let begin = page / u64::from(window) * u64::from(window);
+                (begin..begin + u64::from(window)).any(|page| has(&known, page))
+            };
+            let expected = (0..200).filter(|page| has(&used, *page) && !is_near(*page)).count() as u64;
+            prop_assert_eq!(spans.outside_pages(&used, window), expected);
         }
 
         #[test]

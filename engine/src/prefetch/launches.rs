@@ -1,7 +1,7 @@
 //! Launches that go on, from event to request.
 //!
 //! ```text
-//! LaunchBegan ─> course: ahead | alone ─> Prefetch, window by window; a small read_ahead_kb, where it is learned
+//! LaunchBegan ─> course: exact | ahead | alone ─> Prefetch, window by window; or a small read_ahead_kb
 //! LaunchEnded ─> whether it counts for the trial; the files that it used are asked for
 //! LaunchUsed  ─> learned, and what was read ahead is counted against it
 //! ```
@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::prefetch::State;
 use crate::prefetch::config::{Config, Mode};
 use crate::prefetch::history::LAUNCHES_MAX;
-use crate::prefetch::learned::used_bytes;
+use crate::prefetch::learned::{How, used_bytes};
 use crate::prefetch::plan;
 
 /// A launch that is read ahead is checked so often.
@@ -47,6 +47,8 @@ const LEARN_EVERY: u64 = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Course {
+    /// Its pages are learned, with little read-ahead.
+    Exact,
     Ahead,
     /// It goes without, since nothing is known of it.
     Alone,
@@ -59,6 +61,8 @@ pub struct Launch {
     pub course: Course,
     /// Whether what it uses will be learned.
     pub learns: bool,
+    /// Whether new pages come in by that.
+    pub adds: bool,
     pub ended_ns: Option<u64>,
     /// Sum of what is planned for it.
     pub planned_bytes: u64,
@@ -95,7 +99,7 @@ pub(crate) fn decide(config: &Config, mut next: State, observed: &Observed<'_>) 
     for (group, launch) in &mut next.launches {
         go_on_reading(config, group, launch, observed.now, stop.as_ref(), &mut requests);
     }
-    requests.extend(read_ahead(config, &next, observed));
+    requests.extend(little_read_ahead(config, &next, observed));
     let is_busy = next.launches.values().any(|launch| launch.ended_ns.is_none() && launch.reads_on());
     let next_look_ns = is_busy.then(|| now_ns.saturating_add(LOOK_NS));
     let learned = next.launches.iter().filter(|(_, launch)| launch.learns).map(|(group, _)| group.clone());
@@ -146,9 +150,19 @@ fn begin(config: &Config, next: &mut State, observed: &Observed<'_>, group: &str
     };
     let now = observed.now;
     let known = next.learned.launched(&app.id);
-    let learns = known.learned < u64::from(LAUNCHES_MAX) || known.launches.is_multiple_of(LEARN_EVERY);
-    let course = if known.files.is_empty() { Course::Alone } else { Course::Ahead };
-    let mut launch = Launch::new(app.id.clone(), at_ns, course, learns);
+    let is_due = known.learned < u64::from(LAUNCHES_MAX) || known.launches.is_multiple_of(LEARN_EVERY);
+    let can_be_exact = can_be_exact(config, observed);
+    let course = if can_be_exact && known.begins_exactly() {
+        Course::Exact
+    } else if known.files.is_empty() {
+        Course::Alone
+    } else {
+        Course::Ahead
+    };
+    let learns = is_due || course == Course::Exact;
+    // Where read-ahead cannot be set, or was so often enough, what is mapped has to do.
+    let adds = !known.exact || !can_be_exact;
+    let mut launch = Launch::new(app.id.clone(), at_ns, course, learns, adds);
     if let Some(known) = next.learned.app(&app.id).filter(|_| course == Course::Ahead) {
         let available_bytes = now.memory.available_bytes.unwrap_or(now.memory.free_bytes);
         launch.plan(plan::plan(config, &next.learned, known, PAGE_BYTES, available_bytes));
@@ -156,20 +170,27 @@ fn begin(config: &Config, next: &mut State, observed: &Observed<'_>, group: &str
     next.launches.insert(group.to_owned(), launch);
 }
 
-/// The level of launches that are learned, on devices that read ahead more than that.
-fn read_ahead(config: &Config, next: &State, observed: &Observed<'_>) -> Vec<Request> {
-    let learned = next.launches.values().find(|launch| launch.learns && launch.ended_ns.is_none());
-    let Some(launch) = learned.filter(|_| config.mode == Mode::Adaptive) else { return Vec::new() };
+/// Whether a device is known whose read-ahead can be set for a launch.
+fn can_be_exact(config: &Config, observed: &Observed<'_>) -> bool {
+    config.mode == Mode::Adaptive && observed.devices.iter().any(|device| read_ahead_kib(device).is_some())
+}
+
+/// How much a device reads ahead without brisk, in KiB.
+fn read_ahead_kib(device: &Device) -> Option<u64> {
+    device.original(&QueueSetting::ReadAheadKb)?.parse().ok()
+}
+
+/// The levels of launches that are learned exactly, of devices that read ahead more than that.
+fn little_read_ahead(config: &Config, next: &State, observed: &Observed<'_>) -> Vec<Request> {
+    let is_learned = |launch: &&Launch| launch.course == Course::Exact && launch.ended_ns.is_none();
+    let Some(launch) = next.launches.values().find(is_learned) else { return Vec::new() };
     let kib = config.learn_read_ahead_kib;
-    let more = |device: &&Device| {
-        let original = device.original(&QueueSetting::ReadAheadKb).and_then(|text| text.parse::<u64>().ok());
-        original.is_some_and(|original| original > kib)
-    };
-    let less = |device: &Device| {
+    let set = |device: &Device| {
         let reason = Reason::rule("learn_which_pages_a_launch_uses").word("app", launch.id.as_str());
         Request::set(Knob::queue(&device.name, QueueSetting::ReadAheadKb), kib.to_string(), Objective::Delay, reason)
     };
-    observed.devices.iter().filter(more).map(less).collect()
+    let reads_more = |device: &&Device| read_ahead_kib(device).is_some_and(|original| original > kib);
+    observed.devices.iter().filter(reads_more).map(set).collect()
 }
 
 /// The launch ended: whether it counts is told, and what it used is asked for.
@@ -194,7 +215,9 @@ fn learn(config: &Config, next: &mut State, launch: &Launch, used: &LaunchFiles)
         // It had ended, or cannot be read.
         return None;
     }
-    let has_changed = next.learned.learn(config, &launch.id, used, launch.learns);
+    let pages: u64 = used.files.iter().flat_map(|file| &file.used).map(|range| range.pages).sum();
+    let cold = launch.read_at_least(pages.saturating_mul(used.page_bytes) / 2);
+    let has_changed = next.learned.learn(config, &launch.id, used, How { adds: launch.adds, cold });
     if has_changed {
         next.told.insert(launch.id.clone(), Told::Anew);
     }
@@ -266,12 +289,13 @@ fn go_on_reading(
 }
 
 impl Launch {
-    fn new(id: String, began_ns: u64, course: Course, learns: bool) -> Self {
+    fn new(id: String, began_ns: u64, course: Course, learns: bool, adds: bool) -> Self {
         Self {
             id,
             began_ns,
             course,
             learns,
+            adds,
             ended_ns: None,
             planned_bytes: 0,
             pages: Vec::new(),

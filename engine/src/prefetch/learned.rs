@@ -23,10 +23,21 @@ use crate::prefetch::history::{LAUNCHES_MAX, Spans, common_pages};
 pub const APPS_MAX: usize = 200;
 pub const APP_BYTES_MAX: usize = 64 << 10;
 pub const ALL_BYTES_MAX: usize = 3 << 20;
+/// Pages that the kernel maps at once around one that a process asks for (fault-around, 64 KiB).
+pub const WINDOW_PAGES: u32 = 16;
 /// Gaps over which ranges are joined, one after the other, until an app fits.
 const GAPS_PAGES: [u32; 6] = [1, 2, 4, 8, 16, 64];
 /// Gaps up to here cost a device nothing.
 const SMALL_GAP_PAGES: u32 = 4;
+/// Exact launches in a row that found most in memory, after which what they showed is good enough.
+const EXACT_TRIES: u8 = 3;
+/// Exact launches of an app: so many at first, then one of so many. Nothing is read ahead of them, and those that end
+/// before they can be read, or use other pages each time, would go on for ever.
+const EXACT_FIRST: u64 = 3;
+const EXACT_EVERY: u64 = 16;
+/// An inexact launch that uses more than this part of its pages elsewhere calls for an exact one.
+const OUTSIDE_PART: u64 = 4;
+
 /// A file that launches use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Row", into = "Row")]
@@ -113,18 +124,40 @@ impl Tally {
 #[serde(default)]
 pub struct AppLaunches {
     pub launches: u64,
-    /// Launches that were learned since its package changed.
+    /// Launches that were learned.
     pub learned: u64,
+    /// Exact launches that found most of what they use in memory.
+    exact_tries: u8,
+    /// Exact launches that began.
+    exact_begun: u64,
+    /// Whether the ranges are known exactly.
+    pub exact: bool,
     pub files: Vec<KnownFile>,
     /// What was read ahead.
     pub tally: Tally,
 }
 
+/// How a launch was observed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct How {
+    /// Whether pages come in that were not known: all that it has mapped are near ones that it asked for.
+    pub adds: bool,
+    /// Most of what it used was read from the device; `None` where that is unknown.
+    pub cold: Option<bool>,
+}
+
 impl AppLaunches {
-    /// Takes in what a launch used; new pages where it `adds`. Says whether files were changed since the last one.
-    fn learn(&mut self, config: &Config, used: &LaunchFiles, adds: bool) -> bool {
+    /// Whether the launch that begins is to be an exact one; then it counts as one.
+    pub fn begins_exactly(&mut self) -> bool {
+        let begins = !self.exact && self.exact_begun < EXACT_FIRST + self.launches / EXACT_EVERY;
+        self.exact_begun += u64::from(begins);
+        begins
+    }
+
+    /// Takes in what a launch used. Says whether files were changed since the last one.
+    fn learn(&mut self, config: &Config, used: &LaunchFiles, how: How) -> bool {
         let mut before = std::mem::take(&mut self.files);
-        let mut has_changed = false;
+        let (mut has_changed, mut outside_pages, mut all_pages) = (false, 0, 0);
         for one in used.files.iter().filter(|one| !is_private(&one.file.path, &config.private)) {
             let known = before.iter().position(|known| known.file.path == one.file.path);
             let mut file = match known.map(|at| before.swap_remove(at)) {
@@ -137,7 +170,11 @@ impl AppLaunches {
                 }
             };
             (file.file.device, file.opened) = (one.file.device, one.opened);
-            self.note(file, &one.used, adds || one.opened, Some(one));
+            if !one.opened {
+                all_pages += one.used.iter().map(|range| range.pages).sum::<u64>();
+                outside_pages += file.spans.outside_pages(&one.used, WINDOW_PAGES);
+            }
+            self.note(file, &one.used, how.adds || one.opened, Some(one));
         }
         for file in before {
             if file.opened && !used.opens {
@@ -147,8 +184,13 @@ impl AppLaunches {
             }
         }
         self.files.order_by(|a, b| a.file.path.cmp(&b.file.path));
-        // The launches after a change are to be learned.
-        self.learned = if has_changed { 0 } else { self.learned.saturating_add(1) };
+        self.learned = self.learned.saturating_add(1);
+        if how.adds {
+            self.exact_tries = if how.cold == Some(false) { self.exact_tries.saturating_add(1) } else { EXACT_TRIES };
+            self.exact = self.exact_tries >= EXACT_TRIES;
+        } else if has_changed || outside_pages * OUTSIDE_PART > all_pages {
+            (self.exact, self.exact_tries) = (false, 0);
+        }
         self.bound();
         has_changed
     }
@@ -223,10 +265,9 @@ impl Learned {
         self.apps.get_mut(id)
     }
 
-    /// Takes in what a launch of an app used; new pages where it `adds`, which a launch with the kernel's read-ahead
-    /// does not. Says whether files were changed since the last one.
-    pub fn learn(&mut self, config: &Config, id: &str, used: &LaunchFiles, adds: bool) -> bool {
-        let has_changed = self.apps.used(id, AppLaunches::default).learn(config, used, adds);
+    /// Takes in what a launch of an app used. Says whether files were changed since the last one.
+    pub fn learn(&mut self, config: &Config, id: &str, used: &LaunchFiles, how: How) -> bool {
+        let has_changed = self.apps.used(id, AppLaunches::default).learn(config, used, how);
         self.apps.bound(APPS_MAX, AppLaunches::text_bytes, ALL_BYTES_MAX);
         has_changed
     }
@@ -257,6 +298,9 @@ mod tests {
     use brisk_core::launch::PlacedRange;
 
     use super::*;
+
+    const EXACT: How = How { adds: true, cold: Some(true) };
+    const INEXACT: How = How { adds: false, cold: Some(true) };
 
     fn file(path: &str, inode: u64, used: &[(u64, u64)]) -> UsedFile {
         UsedFile {
@@ -290,7 +334,12 @@ mod tests {
         let ranges = scattered(300);
         for app in ["a", "org.secret.App", "a"] {
             learned.launched(app);
-            learned.learn(&config, app, &files(vec![file("/usr/bin/a", 3, &ranges), file("/usr/lib/b", 4, &[])]), true);
+            learned.learn(
+                &config,
+                app,
+                &files(vec![file("/usr/bin/a", 3, &ranges), file("/usr/lib/b", 4, &[])]),
+                EXACT,
+            );
         }
         learned.known_mut("a").expect("known").tally.asked_bytes = 5;
         assert_keeps(&learned, "org.secret.App");
@@ -303,7 +352,7 @@ mod tests {
         for (nr_files, ranges) in [(1, 10_000), (40, 250), (2_000, 5), (1, 200)] {
             let mut learned = Learned::default();
             let many = (0..nr_files).map(|nth| file(&format!("/usr/lib/{nth:0>60}"), 7 + nth, &scattered(ranges)));
-            learned.learn(&config, "a", &files(many.collect()), true);
+            learned.learn(&config, "a", &files(many.collect()), EXACT);
             let app = learned.app("a").expect("known");
             let bytes = text(app).len();
             assert!(
@@ -321,7 +370,7 @@ mod tests {
         for nth in 0..APPS_MAX + 50 {
             let id = format!("org.example.App{nth}");
             learned.launched(&id);
-            learned.learn(&config, &id, &files(vec![file("/usr/lib/x.so", 7, &scattered(1_500))]), true);
+            learned.learn(&config, &id, &files(vec![file("/usr/lib/x.so", 7, &scattered(1_500))]), EXACT);
         }
         assert!(text(&learned).len() <= ALL_BYTES_MAX);
         let kept = learned.apps().count();
@@ -333,19 +382,22 @@ mod tests {
     fn another_version_of_a_file_is_learned_anew() {
         let (config, mut learned) = (Config::default(), Learned::default());
         let old = file("/usr/lib/x.so", 7, &[(0, 10)]);
-        learned.learn(&config, "a", &files(vec![old.clone()]), true);
-        assert!(!learned.learn(&config, "a", &files(vec![old.clone()]), false));
+        learned.learn(&config, "a", &files(vec![old.clone()]), EXACT);
+        assert!(!learned.learn(&config, "a", &files(vec![old.clone()]), INEXACT));
         let moved = UsedFile { file: MappedFile { device: 9, ..old.file.clone() }, ..old.clone() };
-        assert!(!learned.learn(&config, "a", &files(vec![moved]), false), "the number of its device alone is another");
-        assert_eq!(learned.app("a").map(|app| app.files[0].file.device), Some(9));
+        assert!(
+            !learned.learn(&config, "a", &files(vec![moved]), INEXACT),
+            "the number of its device alone is another"
+        );
+        assert_eq!(learned.app("a").map(|app| (app.files[0].file.device, app.exact)), Some((9, true)));
         for changed in [
             UsedFile { version: FileVersion { changed_ns: 6, ..old.version }, ..old.clone() },
             UsedFile { file: MappedFile { inode: 8, ..old.file.clone() }, ..old.clone() },
         ] {
             let mut later = learned.clone();
-            assert!(later.learn(&config, "a", &files(vec![changed]), false));
+            assert!(later.learn(&config, "a", &files(vec![changed]), INEXACT));
             let app = later.app("a").expect("known");
-            assert_eq!((app.learned, app.files.len()), (0, 0), "the next launches are learned");
+            assert!(!app.exact && app.files.is_empty(), "an exact launch comes next");
         }
     }
 
@@ -355,34 +407,59 @@ mod tests {
             || vec![file("/usr/lib/a", 1, &[(0, 9)]), UsedFile { opened: true, ..file("/etc/b", 2, &[(0, 2)]) }];
         let mut learned = Learned::default();
         let config = Config::default();
-        learned.learn(&config, "a", &files(of_two()), true);
+        learned.learn(&config, "a", &files(of_two()), EXACT);
         let known = |learned: &Learned| {
             let app = learned.app("a").expect("known");
-            app.files.iter().find(|file| file.opened).map(|file| (file.launches, file.spans.pages()))
+            (app.exact, app.files.iter().find(|file| file.opened).map(|file| (file.launches, file.spans.pages())))
         };
-        assert_eq!(known(&learned), Some((1, 2)));
+        assert_eq!(known(&learned), (true, Some((1, 2))));
         // Its pages in memory come in by any launch, and do not count as other pages than expected.
         let more = UsedFile { opened: true, ..file("/etc/b", 2, &[(0, 40)]) };
-        learned.learn(&config, "a", &files(vec![of_two().remove(0), more]), false);
-        assert_eq!(known(&learned), Some((2, 40)));
+        learned.learn(&config, "a", &files(vec![of_two().remove(0), more]), INEXACT);
+        assert_eq!(known(&learned), (true, Some((2, 40))));
         let unwatched = LaunchFiles { opens: false, ..files(of_two()[..1].to_vec()) };
-        learned.learn(&config, "a", &unwatched, false);
-        assert_eq!(known(&learned), Some((2, 40)), "nothing is known of its opens");
+        learned.learn(&config, "a", &unwatched, INEXACT);
+        assert_eq!(known(&learned), (true, Some((2, 40))), "nothing is known of its opens");
         let written = UsedFile { version: FileVersion { changed_ns: 9, size_bytes: 1 }, ..of_two().remove(1) };
-        let changed = learned.learn(&config, "a", &files(vec![of_two().remove(0), written]), false);
-        assert_eq!((changed, known(&learned)), (false, None), "no package changed");
+        let changed = learned.learn(&config, "a", &files(vec![of_two().remove(0), written]), INEXACT);
+        assert_eq!((changed, known(&learned)), (false, (true, None)), "no package changed");
         for _ in 0..LAUNCHES_MAX {
-            learned.learn(&config, "a", &files(of_two()[..1].to_vec()), false);
+            learned.learn(&config, "a", &files(of_two()[..1].to_vec()), INEXACT);
         }
-        assert_eq!(known(&learned), None);
+        assert_eq!(known(&learned), (true, None));
+    }
+
+    #[test]
+    fn a_launch_that_uses_other_pages_calls_for_an_exact_one() {
+        let (config, mut learned) = (Config::default(), Learned::default());
+        learned.learn(&config, "a", &files(vec![file("/usr/bin/a", 3, &[(0, 32)])]), EXACT);
+        let exact = |learned: &Learned| learned.app("a").is_some_and(|app| app.exact);
+        learned.learn(&config, "a", &files(vec![file("/usr/bin/a", 3, &[(0, 64), (100, 8)])]), INEXACT);
+        assert!(!exact(&learned), "40 pages of 72 are elsewhere");
+        learned.learn(
+            &config,
+            "a",
+            &files(vec![file("/usr/bin/a", 3, &[(0, 32)])]),
+            How { adds: true, cold: Some(false) },
+        );
+        assert!(!exact(&learned), "it was in memory");
+        for _ in 0..2 {
+            learned.learn(
+                &config,
+                "a",
+                &files(vec![file("/usr/bin/a", 3, &[(0, 32)])]),
+                How { adds: true, cold: Some(false) },
+            );
+        }
+        assert!(exact(&learned), "good enough");
     }
 
     #[test]
     fn a_file_is_shared_by_the_apps_that_use_it() {
         let (config, mut learned) = (Config::default(), Learned::default());
         let (library, own) = (file("/usr/lib/x.so", 7, &[(0, 1)]), file("/usr/bin/a", 3, &[(0, 1)]));
-        learned.learn(&config, "a", &files(vec![library.clone(), own.clone()]), true);
-        learned.learn(&config, "b", &files(vec![library.clone()]), true);
+        learned.learn(&config, "a", &files(vec![library.clone(), own.clone()]), EXACT);
+        learned.learn(&config, "b", &files(vec![library.clone()]), EXACT);
         assert_eq!((learned.sharers(&library.file), learned.sharers(&own.file)), (2, 1));
     }
 
@@ -390,7 +467,7 @@ mod tests {
     fn private_files_are_not_learned() {
         let mut learned = Learned::default();
         let both = vec![file("/home/me/secret.so", 7, &[(0, 1)]), file("/usr/bin/a", 3, &[(0, 1)])];
-        learned.learn(&Config::default(), "a", &files(both), true);
+        learned.learn(&Config::default(), "a", &files(both), EXACT);
         assert!(!text(&learned).contains("secret") && text(&learned).contains("/usr/bin/a"));
     }
 }

@@ -187,6 +187,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::prefetch::learned::How;
 
     const PAGE: u64 = 4096;
 
@@ -223,7 +224,7 @@ mod tests {
     /// Two launches, the second of which did not use the first range of any file.
     fn learned(files: &[File]) -> Learned {
         let mut learned = Learned::default();
-        let how = true;
+        let how = How { adds: true, cold: Some(true) };
         learned.learn(&Config::default(), "a", &used(files, 0), how);
         learned.learn(&Config::default(), "a", &used(files, 1), how);
         learned
@@ -337,7 +338,7 @@ mod tests {
     fn ten_thousand_ranges_are_planned() {
         let mut learned = Learned::default();
         let ranges: Vec<(u64, u64)> = (0..10_000).map(|_| (20, 1)).collect();
-        learned.learn(&Config::default(), "a", &used(&[(ranges, Some(1))], 0), true);
+        learned.learn(&Config::default(), "a", &used(&[(ranges, Some(1))], 0), How { adds: true, cold: Some(true) });
         let plan = planned(&Config::default(), &learned, u64::MAX);
         assert!(plan.size_bytes >= 10_000 * PAGE, "{}", plan.size_bytes);
     }
@@ -345,7 +346,7 @@ mod tests {
     #[test]
     fn when_memory_is_short_files_that_few_apps_share_come_first() {
         let mut learned = Learned::default();
-        let how = true;
+        let how = How { adds: true, cold: Some(true) };
         let both = used(&[(vec![(1, 10)], Some(1)), (vec![(1, 10)], Some(2))], 0);
         learned.learn(&Config::default(), "a", &both, how);
         let shared = LaunchFiles { files: both.files[..1].to_vec(), ..both };

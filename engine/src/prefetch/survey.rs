@@ -33,6 +33,7 @@ fn of_app(config: &Config, learned: &Learned, id: &str, app: &learned::AppLaunch
         id: id.to_owned(),
         launches: app.launches,
         learned: app.learned,
+        exact: app.exact,
         files: plan.files.len() as u64,
         planned_bytes: plan.size_bytes,
         shared_bytes: shared_pages * PAGE_BYTES,

@@ -277,7 +277,7 @@ fn quoted(printed: &str) -> String {
 }
 
 /// Summary of the repetitions of one step.
-fn summarise(name: String, input: String, runs: Vec<LatencyRun>) -> LatencyStep {
+pub(crate) fn summarise(name: String, input: String, runs: Vec<LatencyRun>) -> LatencyStep {
     let times: Vec<f64> =
         runs.iter().filter(|run| run.ending != Ending::DisplayLost).map(|run| run.latency_ms).collect();
     let latency_ms = Summary::of(&times);

@@ -4,6 +4,7 @@
 //! group and a window for each.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
@@ -67,6 +68,9 @@ impl WindowMark {
 /// The control group of the user's apps on a phone with a service manager.
 const APPS_GROUP: &str = "/sys/fs/cgroup/user.slice/user-10000.slice/user@10000.service/app.slice";
 
+/// The library that turns syncs off, in a phone that is without them (`brisk phone --without sync`).
+pub(crate) const WITHOUT_SYNC: &str = "/run/phone/nosync.so";
+
 /// An app of the catalogue, as the user of this machine launches it where this machine is a phone.
 ///
 /// # Errors
@@ -75,6 +79,9 @@ pub(crate) fn on_this_machine(name: &str) -> Result<Launch> {
     let app = Catalogue::builtin().app(name)?;
     let mut env = mounts::environment(None);
     env.extend(app.env.iter().map(|(name, value)| (name.into(), value.into())));
+    if Path::new(WITHOUT_SYNC).is_file() {
+        env.push(("LD_PRELOAD".into(), WITHOUT_SYNC.into()));
+    }
     Ok(Launch {
         id: app.name.clone(),
         env,

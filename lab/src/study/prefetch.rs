@@ -134,8 +134,9 @@ impl Prefetching {
         self.watched(launcher, app, screen, phone, |one, _| one.learned > 0)?;
         let is_learned = |one: &AppLaunches, _: &AppLaunches| one.learned > 1 && one.planned_bytes > 0;
         let (_, learned) = self.watched(launcher, app, screen, phone, is_learned)?;
+        let exactly = if learned.exact { "exactly" } else { "not exactly: most of it was in memory" };
         let (bytes, files) = (format_bytes(learned.planned_bytes), learned.files);
-        Ok(format!("{}: a cold launch uses {bytes} of {files} files", app.id))
+        Ok(format!("{}: a cold launch uses {bytes} of {files} files (learned {exactly})", app.id))
     }
 
     /// Has the daemon count what one more cold launch of `app` uses of what is read ahead of it. Says its hit rate.

@@ -34,6 +34,14 @@ impl Architecture {
         }
     }
 
+    /// Compiler of C for it on a machine with x86-64, and Debian's package that has it.
+    pub(super) fn compiler(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Arm64 => ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
+            Self::Amd64 => ("gcc", "gcc"),
+        }
+    }
+
     /// Machine and processor. What draws random numbers from the host is left out.
     pub(super) fn machine(self) -> [&'static str; 2] {
         match self {

@@ -3,6 +3,7 @@
 pub(crate) mod arguments;
 mod day;
 mod inside;
+mod latency;
 mod launches;
 mod returns;
 mod starts;
@@ -35,6 +36,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let outcome = match &args.what {
         What::Launch(args) => launches::run(&source, &session, args),
         What::Run(args) => run_inside(&source, &session, args),
+        What::Latency(args) => latency::run(&source, &session, args),
         What::Returns(args) => returns::run(&source, &session, args),
         What::Day(args) => day::run(&source, &session, args),
         What::Image(args) => image(&source, &session, args),
@@ -101,6 +103,7 @@ fn run_inside(source: &Source, session: &Session, args: &RunArgs) -> anyhow::Res
         brisk: args.brisk.clone(),
         seed: args.seed,
         shift: phone.shift,
+        without: phone.without.clone(),
     };
     let log = source.phones().join(format!("run-{}.log", std::process::id()));
     let task = Task { name: "command".to_owned(), command: args.command.clone() };

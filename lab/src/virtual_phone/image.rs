@@ -116,15 +116,34 @@ impl Images<'_> {
     /// # Errors
     /// When there is no compiler, or it fails.
     pub(super) fn steady(&self, to: &Path) -> Result<()> {
-        let mut command = Command::new("gcc");
-        command.args(["-O2", "-shared", "-fPIC", "-o"]).arg(to);
-        command.arg(self.source.path("lab/src/virtual_phone/steady.c"));
-        let output = command.output().map_err(|_| Error::NoProgram { program: "gcc", package: "gcc" })?;
-        if output.status.success() {
-            return Ok(());
-        }
-        let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        Err(Error::Failed { what: "gcc".to_owned(), words })
+        self.library("gcc", "gcc", &[], "lab/src/virtual_phone/steady.c", to)
+    }
+
+    /// The library that turns syncs off in apps of the phone (`preload/nosync.c`), built in the folder `work`.
+    ///
+    /// # Errors
+    /// When there is no compiler for the phone's architecture, or it fails.
+    pub(super) fn without_sync(&self, work: &Path) -> Result<Vec<u8>> {
+        let (compiler, package) = self.architecture.compiler();
+        let to = work.join("nosync.so");
+        // As lab/src/phone/build.rs builds it for this machine.
+        let plain = ["-std=gnu11", "-U_FORTIFY_SOURCE", "-fvisibility=hidden"];
+        self.library(compiler, package, &plain, "lab/src/phone/preload/nosync.c", &to)?;
+        fs::read(&to).map_err(Error::io("read", &to))
+    }
+
+    fn library(
+        &self,
+        compiler: &'static str,
+        package: &'static str,
+        flags: &[&str],
+        code: &str,
+        to: &Path,
+    ) -> Result<()> {
+        run(compiler, package, |command| {
+            command.args(["-O2", "-shared", "-fPIC"]).args(flags).arg("-I").arg(self.source.path("machine/sync/c"));
+            command.arg("-o").arg(to).arg(self.source.path(code));
+        })
     }
 
     /// A guest script of the source tree.

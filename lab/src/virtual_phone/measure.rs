@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::virtual_phone::image::{Images, Made};
 use crate::virtual_phone::machine::Machine;
 use crate::virtual_phone::memory_map::{FLASH_MIB, PAGES_PER_MIB};
-use crate::virtual_phone::plan::{self, Surroundings, Swap, Task};
+use crate::virtual_phone::plan::{self, Surroundings, Swap, Task, Without};
 use crate::virtual_phone::port::Port;
 use crate::vm::Watch;
 use crate::vm::device::Device;
@@ -34,12 +34,15 @@ pub enum Brisk {
     Off,
     /// As the package comes.
     Default,
-    /// Its service with these engines.
+    /// Its service with these engines; those with [`PAPER`] at the end of the name in their mode `paper`.
     Engines(Vec<String>),
 }
 
+/// The end of an engine's name where it works as its paper has it.
+const PAPER: &str = "-paper";
+
 impl Brisk {
-    /// Parses `off`, `default`, or engines: `prefetch+smartio`.
+    /// Parses `off`, `default`, or engines: `prefetch+smartio`, `mars-paper`.
     ///
     /// # Errors
     /// When an engine is none, in words for clap.
@@ -50,8 +53,11 @@ impl Brisk {
             "default" => Ok(Self::Default),
             list => {
                 let named: Vec<String> = list.split('+').map(str::to_owned).collect();
-                match named.iter().find(|name| !engines.contains(&name.as_str())) {
-                    Some(name) => Err(format!("'{name}' is no engine: off, default, or some of {}", engines.join("+"))),
+                match named.iter().find(|name| !engines.contains(&plain(name))) {
+                    Some(name) => Err(format!(
+                        "'{name}' is no engine: off, default, or some of {}, each with {PAPER} for its mode paper",
+                        engines.join("+")
+                    )),
                     None => Ok(Self::Engines(named)),
                 }
             }
@@ -83,7 +89,7 @@ impl Brisk {
     /// Whether it may end apps.
     #[must_use]
     pub fn ends_apps(&self) -> bool {
-        matches!(self, Self::Engines(engines) if engines.iter().any(|name| name == "iram"))
+        matches!(self, Self::Engines(engines) if engines.iter().any(|name| plain(name) == "iram"))
     }
 
     /// Its name as it is written on the command line.
@@ -97,6 +103,17 @@ impl Brisk {
     }
 }
 
+/// The engine of a name.
+fn plain(name: &str) -> &str {
+    name.strip_suffix(PAPER).unwrap_or(name)
+}
+
+/// The configuration of engines in their mode `paper`.
+fn paper_modes(engines: &[String]) -> String {
+    let papers = engines.iter().filter_map(|name| name.strip_suffix(PAPER));
+    papers.map(|engine| format!("[{engine}]\nmode = \"paper\"\n")).collect()
+}
+
 /// The conditions of a start.
 #[derive(Debug, Clone)]
 pub struct Conditions {
@@ -107,6 +124,8 @@ pub struct Conditions {
     pub brisk: Brisk,
     pub seed: u64,
     pub shift: u8,
+    /// Costs of storage that it does not have.
+    pub without: Vec<Without>,
 }
 
 /// Starts a phone and has it run `tasks`. Its console is kept in `log`.
@@ -129,12 +148,21 @@ pub fn run(
     let plan = plan::measurement(&functions, &conditions.around, conditions.seed, tasks);
     let off =
         if conditions.brisk == Brisk::Off { UNITS.map(|unit| unit.to_owned() + "\n").concat() } else { String::new() };
-    let engines = match &conditions.brisk {
-        Brisk::Engines(engines) => engines.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", "),
-        _ => String::new(),
+    let (engines, modes) = match &conditions.brisk {
+        Brisk::Engines(engines) => {
+            let named: Vec<String> = engines.iter().map(|name| format!("\"{}\"", plain(name))).collect();
+            (named.join(", "), paper_modes(engines))
+        }
+        _ => Default::default(),
     };
-    let texts = [("phone/plan", plan), ("phone/off", off), ("phone/engines", engines)];
-    let texts = texts.map(|(name, text)| (name.to_owned(), text.into_bytes())).to_vec();
+    let texts = [("phone/plan", plan), ("phone/off", off), ("phone/engines", engines), ("phone/modes.toml", modes)];
+    let mut texts = texts.map(|(name, text)| (name.to_owned(), text.into_bytes())).to_vec();
+    for without in &conditions.without {
+        texts.push(match without {
+            Without::Sync => ("phone/nosync.so".to_owned(), images.without_sync(work.path())?),
+            Without::Journal => ("phone/no-journal".to_owned(), Vec::new()),
+        });
+    }
     let devices = flash(&conditions.flash, images.architecture.flash_at_mib()) + "\n";
     images.pack(&initramfs, &made.busybox, &devices, &images.script("start")?, conditions.seed, texts)?;
     let steady = work.path().join("steady.so");
@@ -184,9 +212,12 @@ mod tests {
 
     #[test]
     fn what_runs_of_brisk_is_parsed_as_it_is_named() {
-        for text in ["off", "default", "prefetch+smartio"] {
+        for text in ["off", "default", "prefetch+smartio", "mars-paper"] {
             assert_eq!(Brisk::parse(text).map(|brisk| brisk.name()).as_deref(), Ok(text));
         }
+        let engines = ["smartio", "mars-paper"].map(str::to_owned);
+        assert_eq!(paper_modes(&engines), "[mars]\nmode = \"paper\"\n");
+        assert!(Brisk::Engines(vec!["iram-paper".to_owned()]).ends_apps());
         assert!(Brisk::parse("prefetch+fast").expect_err("no engine").contains("'fast'"));
     }
 
@@ -230,6 +261,7 @@ mod tests {
                 brisk: Brisk::Default,
                 seed: 7,
                 shift: 0,
+                without: Vec::new(),
             };
             let command = ["brisk", "status", "--json"].map(str::to_owned).to_vec();
             let tasks = [Task { name: "status".to_owned(), command }];

@@ -39,6 +39,16 @@ impl Swap {
     }
 }
 
+/// A cost of storage that a phone can be without (user-perceived latency paper, figures 2 and 3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Without {
+    /// fsync and related calls of apps do nothing
+    Sync,
+    /// Its ext4 has no journal
+    Journal,
+}
+
 /// A command that runs inside, and its name in the result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {

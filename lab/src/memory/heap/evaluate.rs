@@ -6,6 +6,7 @@
 //! runs.
 
 use crate::results::{HeapAim, HeapAlpha, HeapApp, HeapOrder, HeapThreshold};
+use brisk_core::stats::Summary;
 use brisk_engine::iram::Mode;
 use brisk_engine::iram::heap::arx::{Order, Pair};
 use brisk_engine::iram::heap::cross_validation::{Cell, TRACE_SAMPLES, TRACES, cross_validate};
@@ -18,6 +19,9 @@ use super::Runs;
 const ALPHAS: [f64; 6] = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0];
 /// Coverage that is asked for, in percent.
 const AIMS: [f64; 5] = [95.0, 98.0, 99.0, 100.0 * (1.0 - MISS_SHARE), 99.9];
+
+/// Values that are the begin of a run: as many as figure 5.5 compares, a second apart there.
+const BEGIN: usize = 10;
 
 /// A rule that sets thresholds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,6 +181,7 @@ impl All {
             app: of.app.clone(),
             runs: of.runs.len() as u64,
             need_bytes_max: of.runs.iter().flatten().copied().max().unwrap_or(0),
+            begin_correlation: Summary::of(&begin_correlations(&of.runs)),
             orders: orders(of),
             alphas: shown_alphas(&alphas),
             thresholds: shown_rules(&rules),
@@ -380,6 +385,24 @@ impl Judged<'_> {
     }
 }
 
+/// Correlations of the begin of each run with that of the one before, where both are long enough and not constant.
+fn begin_correlations(runs: &[Vec<u64>]) -> Vec<f64> {
+    let begin = |run: &[u64]| -> Option<Vec<f64>> { Some(run.get(..BEGIN)?.iter().map(|&need| need as f64).collect()) };
+    let pairs = runs.windows(2).filter_map(|two| Some((begin(&two[0])?, begin(&two[1])?)));
+    pairs.filter_map(|(one, other)| correlation(&one, &other)).collect()
+}
+
+/// Pearson's coefficient of correlation; `None` where one side is constant.
+fn correlation(one: &[f64], other: &[f64]) -> Option<f64> {
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let (mean_one, mean_other) = (mean(one), mean(other));
+    let products = |a: &[f64], mean_a: f64, b: &[f64], mean_b: f64| -> f64 {
+        a.iter().zip(b).map(|(a, b)| (a - mean_a) * (b - mean_b)).sum()
+    };
+    let spread = products(one, mean_one, one, mean_one) * products(other, mean_other, other, mean_other);
+    (spread > 0.0).then(|| products(one, mean_one, other, mean_other) / spread.sqrt())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -395,6 +418,16 @@ mod tests {
                 assert!(!taught.contains(&run) && taught.len() == (runs - 1).min(10));
             }
         }
+    }
+
+    #[test]
+    fn begins_of_runs_are_compared_in_turn_where_they_are_long_enough() {
+        let rising = |by: u64| (0..20).map(|n| 100 + by * n).collect::<Vec<u64>>();
+        let falling: Vec<u64> = rising(3).into_iter().rev().collect();
+        let runs = [rising(1), rising(7), falling, vec![5; 12], vec![1, 2, 3]];
+        let found = begin_correlations(&runs);
+        assert_eq!(found.len(), 2, "a constant run and a short one have none: {found:?}");
+        assert!((found[0] - 1.0).abs() < 1e-9 && (found[1] + 1.0).abs() < 1e-9, "{found:?}");
     }
 
     #[test]

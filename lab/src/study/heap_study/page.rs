@@ -14,6 +14,8 @@ const HEAD_ROOM_AIM: f64 = 15.0;
 const PUBLISHED: [(f64, f64); 4] = [(0.0, 45.47), (1.0, 81.14), (2.0, 96.05), (3.0, 98.39)];
 /// Shares of the time, of which the hundredth counts.
 pub(super) const COVERED: Unit = unit::of("percent", covered, format::tick);
+/// Apps of which the page says how alike their runs begin.
+const ALIKE_MAX: usize = 5;
 /// Rows of the tables by app that a terminal shows.
 const TERMINAL_ROWS: usize = 24;
 
@@ -38,12 +40,16 @@ pub(super) fn section(report: &HeapStudyReport) -> Section {
         short => format!(", and {} too short", format::plural(short, "run")),
     };
     let (sampled, every) = (format::seconds(table.sampled_s), format::seconds(table.interval_s));
+    let alike = |app: &HeapApp| Some(format!("{} {:.2}", app.app, app.begin_correlation?.median));
+    let alike: Vec<String> = report.apps.iter().filter_map(alike).take(ALIKE_MAX).collect();
     let facts = vec![
         ("Table", table.name.clone()),
         ("Need", need),
         ("Runs", format!("{}{short}", format::tally(runs))),
         ("Values", format!("sampled every {sampled}, evaluated every {every}")),
+        ("Begins of runs alike", alike.join(", ")),
     ];
+    let facts = facts.into_iter().filter(|(_, text): &(&str, String)| !text.is_empty()).collect::<Vec<_>>();
     let mut section = Section::new("Heap study", question, verdict(report))
         .facts(facts)
         .on(Some(table.name.clone()))

@@ -1,5 +1,6 @@
 //! `brisk study heap`: how well the memory needs of apps are predicted, and what thresholds cover (dissertation 5.4).
 
+use brisk_core::stats::Summary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -101,6 +102,8 @@ pub struct HeapApp {
     pub runs: u64,
     /// The most that it needed in any run.
     pub need_bytes_max: u64,
+    /// Correlations of the first ten values of each run with those of the one before (figure 5.5).
+    pub begin_correlation: Option<Summary>,
     /// Errors by orders; none for fewer than three runs.
     pub orders: Vec<HeapOrder>,
     /// Equation 5.3 with the orders of the least error; none for fewer than three runs.

@@ -53,6 +53,9 @@ pub(crate) struct Args {
     /// The emulated phone, where one is wanted.
     #[command(flatten)]
     pub(crate) phone: on_phone::Choice,
+    /// Answer an app of the catalogue as the user of a phone, which this machine is (see `brisk phone`)
+    #[arg(long, hide = true, conflicts_with_all = ["preset", "phone"])]
+    pub(crate) as_phone: bool,
     /// List the scripts that come with brisk
     #[arg(long, conflicts_with_all = ["script", "command", "monkey", "show", "html"])]
     pub(crate) list: bool,

@@ -42,7 +42,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let session = begin()?;
     let sense = session.sense();
     let head = Run::begin(&sense, &Place::find(&sense, &place, false)?, args.seed)?;
-    let mut display = display::open(&args.watching.display)?;
+    let open = if args.as_phone { display::of_phone } else { display::open };
+    let mut display = open(&args.watching.display)?;
     let mut app = app;
     app.env.extend(display.environment());
     app.env.push(still());
@@ -107,7 +108,10 @@ fn app(args: &Args, script: Option<&Script>) -> anyhow::Result<App> {
     if command.is_empty() {
         bail!("the script names no command: give it after --");
     }
-    let app = App::from_command(command);
+    let app = match args.as_phone {
+        true => crate::phone::on_this_machine(&on_phone::known(&command)?.name)?,
+        false => App::from_command(command),
+    };
     Ok(App { id: script.map_or(app.id, |script| script.app.clone()), ..app })
 }
 

@@ -1,6 +1,6 @@
 //! `brisk papers` and `brisk papers run`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -115,12 +115,19 @@ fn origin(run: &Run, document: &Document) -> String {
     format!("brisk papers run {}, {day}{commit}", run.id)
 }
 
-/// The figures of a run's document; what it lacks is said.
-fn taken(paper: &Paper, run: &Run, document: &Document) -> Taken {
+/// The figures of a paper's documents; what they lack is said.
+fn taken(paper: &Paper, documents: &BTreeMap<&str, (&Run, Document)>) -> Taken {
     let mut taken = Taken::new();
     for row in &paper.rows {
-        for figure in row.figures.iter().filter(|figure| figure.run.as_deref() == Some(run.id.as_str())) {
-            match take::take(figure, document, &origin(run, document)) {
+        for figure in &row.figures {
+            let of = |run: &Option<String>| run.as_deref().map(|run| documents.get(run));
+            let (Some(Some((run, document))), other) = (of(&figure.run), of(&figure.over_run)) else { continue };
+            // What it is over was not measured yet.
+            if other.is_some_and(|other| other.is_none()) {
+                continue;
+            }
+            let other = other.flatten().map(|(_, document)| document);
+            match take::take(figure, document, other, &origin(run, document)) {
                 Ok(found) => drop(taken.insert((row.id.clone(), figure.words.clone()), found)),
                 Err(error) => remark(&format!("{}, {}: {error}", row.id, figure.words)),
             }
@@ -131,13 +138,15 @@ fn taken(paper: &Paper, run: &Run, document: &Document) -> Taken {
 
 /// The recorded figures, with those of documents in their place. A document that cannot be read is said and left out.
 fn with_documents(papers: &[Paper], mut all: Taken, dir: &Path) -> Taken {
-    for (paper, run) in papers.iter().flat_map(|paper| paper.runs.iter().map(move |run| (paper, run))) {
+    let mut documents = BTreeMap::new();
+    for run in papers.iter().flat_map(|paper| &paper.runs) {
         match document(dir, run) {
-            Ok(Some(document)) => all.extend(taken(paper, run, &document)),
+            Ok(Some(document)) => drop(documents.insert(run.id.as_str(), (run, document))),
             Ok(None) => {}
             Err(error) => remark(&format!("{error:#}")),
         }
     }
+    papers.iter().for_each(|paper| all.extend(taken(paper, &documents)));
     all
 }
 
@@ -261,10 +270,17 @@ fn steps(args: &RunArgs, run: &Run, device: Option<&str>, file: &Path, stop: &At
     let part = file.with_extension("part.json");
     let mut commands = run.before.iter().map(|command| words(command, args, device)).collect::<Result<Vec<_>, _>>()?;
     let mut last = words(&run.command, args, device)?;
-    last.push(format!("--json={}", part.display()));
+    last.push(if run.prints { "--json".to_owned() } else { format!("--json={}", part.display()) });
     commands.push(last);
-    for words in &commands {
-        match children::run(words, stop)? {
+    for (nth, words) in commands.iter().enumerate() {
+        let ended = if run.prints && nth + 1 == commands.len() {
+            let (ended, text) = children::printed(words, stop)?;
+            fs::write(&part, text).with_context(|| format!("cannot write {}", part.display()))?;
+            ended
+        } else {
+            children::run(words, stop)?
+        };
+        match ended {
             Ended::Code(0) if stop.load(Ordering::Relaxed) => return Ok(Outcome::Stopped),
             Ended::Stopped => return Ok(Outcome::Stopped),
             Ended::Code(0) => {}

@@ -48,6 +48,9 @@ pub(super) struct Run {
     pub(super) command: String,
     /// Kind of the document.
     pub(super) kind: String,
+    /// It runs a command in a phone, which prints the document.
+    #[serde(default)]
+    pub(super) prints: bool,
     /// An emulated device that is there meanwhile.
     pub(super) device: Option<Lab>,
     /// About so long it takes on two processors.
@@ -112,11 +115,16 @@ pub(super) struct Figure {
     pub(super) found: Option<Found>,
     /// The run whose document has the value: that of `measure` at one place, or over that of another place.
     pub(super) run: Option<String>,
-    /// Columns of `--csv` and their values; rows that have others in further columns all count.
+    /// Columns of `--csv` and their values, or several with ` | ` between them; rows that have others in further
+    /// columns all count.
     #[serde(default)]
     pub(super) at: BTreeMap<String, String>,
     #[serde(default)]
     pub(super) over: BTreeMap<String, String>,
+    /// The run whose document has the other place, where that is another one; without `over` it is the same place.
+    pub(super) over_run: Option<String>,
+    /// What is taken there, where that is another measure.
+    pub(super) over_measure: Option<String>,
     #[serde(default)]
     pub(super) measure: String,
     /// How several rows become one value; without it there has to be one.
@@ -184,6 +192,6 @@ impl Paper {
 impl Row {
     /// The runs that it takes figures from.
     pub(super) fn runs(&self) -> impl Iterator<Item = &str> {
-        self.figures.iter().filter_map(|figure| figure.run.as_deref())
+        self.figures.iter().flat_map(|figure| [figure.run.as_deref(), figure.over_run.as_deref()]).flatten()
     }
 }

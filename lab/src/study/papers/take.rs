@@ -9,6 +9,9 @@ use thiserror::Error;
 
 use super::table::{Figure, Fold, Found};
 
+/// Between places of which any is meant.
+const OR: char = '|';
+
 /// Why a document has no value for a figure.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub(super) enum TakeError {
@@ -32,18 +35,28 @@ struct Value {
 }
 
 /// The value at the figure's path. A ratio has the interval of its ends: the least over the greatest, and the reverse.
-/// It is wider than one of pairs, as the document does not say which runs belong together.
+/// It is wider than one of pairs, as the document does not say which runs belong together. `other` is the document that
+/// has what the value is over, where that is not the same one.
 ///
 /// # Errors
 /// When the document lacks it.
-pub(super) fn take(figure: &Figure, document: &Document, from: &str) -> Result<Found, TakeError> {
-    let one = |place: &BTreeMap<String, String>, pointer: Option<&String>| match pointer {
+pub(super) fn take(
+    figure: &Figure,
+    document: &Document,
+    other: Option<&Document>,
+    from: &str,
+) -> Result<Found, TakeError> {
+    let one = |document, measure, place, pointer: Option<&String>| match pointer {
         Some(pointer) => pointed(document, pointer),
-        None => placed(&values(document), figure, place),
+        None => placed(&values(document), figure, measure, place),
     };
-    let mut value = one(&figure.at, figure.pointer.as_ref())?;
-    if !figure.over.is_empty() || figure.over_pointer.is_some() {
-        let base = one(&figure.over, figure.over_pointer.as_ref())?;
+    let mut value = one(document, &figure.measure, &figure.at, figure.pointer.as_ref())?;
+    let has_place = !figure.over.is_empty() || figure.over_pointer.is_some();
+    if has_place || other.is_some() {
+        let (at, pointer) =
+            if has_place { (&figure.over, &figure.over_pointer) } else { (&figure.at, &figure.pointer) };
+        let measure = figure.over_measure.as_ref().unwrap_or(&figure.measure);
+        let base = one(other.unwrap_or(document), measure, at, pointer.as_ref())?;
         if base.value == 0.0 || base.low == 0.0 {
             return Err(TakeError::Zero);
         }
@@ -139,16 +152,26 @@ fn values(document: &Document) -> Vec<Placed> {
     of_each.into_iter().filter_map(one).collect()
 }
 
-fn placed(values: &[Placed], figure: &Figure, place: &BTreeMap<String, String>) -> Result<Value, TakeError> {
+fn placed(
+    values: &[Placed],
+    figure: &Figure,
+    measure: &str,
+    place: &BTreeMap<String, String>,
+) -> Result<Value, TakeError> {
     let is = |one: &&Placed| {
-        one.measure == figure.measure && place.iter().all(|(column, text)| one.place.get(column) == Some(text))
+        one.measure == measure
+            && place.iter().all(|(column, text)| {
+                one.place
+                    .get(column)
+                    .is_some_and(|at| text.split(OR).any(|text| text.split_whitespace().eq(at.split_whitespace())))
+            })
     };
     let found: Vec<Value> = values.iter().filter(is).map(|one| one.value).collect();
     let place = || {
         let words = place.iter().map(|(column, text)| format!("{column} {text}"));
         words.collect::<Vec<_>>().join(", ")
     };
-    let first = found.first().ok_or_else(|| TakeError::Nothing { measure: figure.measure.clone(), place: place() })?;
+    let first = found.first().ok_or_else(|| TakeError::Nothing { measure: measure.to_owned(), place: place() })?;
     let sum = |of: fn(&Value) -> f64| found.iter().map(of).sum::<f64>();
     let max = |of: fn(&Value) -> f64| found.iter().map(of).fold(f64::NEG_INFINITY, f64::max);
     let runs = found.iter().filter_map(|one| one.runs).min();
@@ -156,7 +179,7 @@ fn placed(values: &[Placed], figure: &Figure, place: &BTreeMap<String, String>) 
     Ok(match figure.fold {
         None if found.len() == 1 => *first,
         None => {
-            let (measure, count) = (figure.measure.clone(), found.len());
+            let (measure, count) = (measure.to_owned(), found.len());
             return Err(TakeError::Several { measure, place: place(), count });
         }
         Some(Fold::Sum) => Value { value: sum(|v| v.value), low: sum(|v| v.low), high: sum(|v| v.high), runs },

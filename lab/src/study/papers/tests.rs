@@ -42,13 +42,14 @@ fn every_row_is_complete() {
                 assert!(figure.run.is_some() || figure.found.is_some(), "{id}: '{}' has no source", figure.words);
             }
         }
-        let used: BTreeSet<&str> = paper.rows.iter().flat_map(table::Row::runs).collect();
         for run in &paper.runs {
             assert!(names.insert(run.id.clone()), "{} is the name of a row or run", run.id);
         }
-        let runs: BTreeSet<&str> = paper.runs.iter().map(|run| run.id.as_str()).collect();
-        assert_eq!(used, runs, "runs of {}: each is there and used", paper.id);
     }
+    let papers = papers();
+    let used: BTreeSet<&str> = papers.iter().flat_map(|paper| &paper.rows).flat_map(table::Row::runs).collect();
+    let runs: BTreeSet<&str> = papers.iter().flat_map(|paper| &paper.runs).map(|run| run.id.as_str()).collect();
+    assert_eq!(used, runs, "each run is there and used");
     assert!(names.len() > 90, "{} rows and runs", names.len());
 }
 
@@ -233,21 +234,53 @@ fn at(policy: &str) -> BTreeMap<String, String> {
 fn a_value_is_taken_by_its_path() {
     let document = replays(&[("linux", [10e6, 8e6, 12e6]), ("mars", [30e6, 24e6, 36e6])]);
     let figure = Figure { measure: "throughput".to_owned(), at: at("linux"), divide: Some(1e6), ..Figure::default() };
-    let one = take::take(&figure, &document, "here").expect("there");
+    let one = take::take(&figure, &document, None, "here").expect("there");
     assert_eq!((one.value, one.low, one.high, one.runs), (10.0, Some(8.0), Some(12.0), Some(5)));
     // A ratio has the ends that lie furthest apart.
     let ratio = Figure { at: at("mars"), over: at("linux"), divide: None, ..figure.clone() };
-    let ratio = take::take(&ratio, &document, "here").expect("there");
+    let ratio = take::take(&ratio, &document, None, "here").expect("there");
     assert_eq!((ratio.value, ratio.low, ratio.high), (3.0, Some(2.0), Some(4.5)));
     let all = Figure { at: BTreeMap::new(), ..figure.clone() };
-    let several = take::take(&all, &document, "here").expect_err("two rows");
+    let several = take::take(&all, &document, None, "here").expect_err("two rows");
     assert!(several.to_string().contains("2 rows have 'throughput'"), "{several}");
-    let of = |fold| take::take(&Figure { fold: Some(fold), ..all.clone() }, &document, "here").expect("folded").value;
+    let either = Figure { at: at("mars | linux"), fold: Some(Fold::Sum), ..figure.clone() };
+    assert_eq!(take::take(&either, &document, None, "here").expect("folded").value, 40.0);
+    let of =
+        |fold| take::take(&Figure { fold: Some(fold), ..all.clone() }, &document, None, "here").expect("folded").value;
     assert_eq!([of(Fold::Sum), of(Fold::Mean), of(Fold::Max)], [40.0, 20.0, 30.0]);
+    // Over the same place of another document.
+    let other = replays(&[("linux", [5e6, 4e6, 5e6])]);
+    let over = Figure { divide: None, ..figure.clone() };
+    let over = take::take(&over, &document, Some(&other), "here").expect("there");
+    assert_eq!((over.value, over.low, over.high), (2.0, Some(1.6), Some(3.0)));
     let pointer = Figure { pointer: Some("/replays/1/in_bytes_per_s/low".to_owned()), ..Figure::default() };
-    assert_eq!(take::take(&pointer, &document, "here").map(|found| found.value), Ok(24e6));
-    let none = take::take(&Figure { at: at("zram"), ..figure }, &document, "here").expect_err("no such row");
+    assert_eq!(take::take(&pointer, &document, None, "here").map(|found| found.value), Ok(24e6));
+    let none = take::take(&Figure { at: at("zram"), ..figure }, &document, None, "here").expect_err("no such row");
     assert!(none.to_string().contains("policy zram"), "{none}");
+}
+
+/// Dissertation, table 3.4, in the order of the apps.
+const PROPORTIONS: [f64; 20] = [
+    2.6, 0.09, 0.28, 14.7, 12.29, 4.0, 9.09, 0.79, 0.24, 1.36, 1.27, 0.28, 2.03, 11.2, 0.02, 2.5, 0.26, 0.0, 0.81, 4.94,
+];
+
+#[test]
+fn the_apps_of_smartstorage_ask_in_their_published_proportions() {
+    use brisk_profile::workload::{Action, Ask};
+    let file = tree().join("lab/src/study/papers/table/apps.fio");
+    let text = std::fs::read_to_string(&file).expect("readable");
+    let jobs = brisk_profile::fio::read(&file, &text).expect("understood");
+    assert_eq!(jobs.workloads.len(), 20 + 3);
+    for (workload, published) in jobs.workloads.iter().zip(PROPORTIONS) {
+        let Ask::Open(streams) = &workload.ask else { panic!("{} has no rates", workload.name) };
+        let rate = |action| -> f64 {
+            streams.iter().filter(|stream| stream.action == action).map(|stream| stream.requests_per_s).sum()
+        };
+        let (reads, writes) = (rate(Action::Read), rate(Action::Write));
+        assert_eq!(reads + writes, 400.0, "{}", workload.name);
+        // Rates are whole numbers.
+        assert!((reads - published * writes).abs() <= 0.5 * (1.0 + published), "{}: {reads}", workload.name);
+    }
 }
 
 #[test]

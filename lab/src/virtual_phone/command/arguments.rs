@@ -13,7 +13,7 @@ use crate::study::suite::day::arguments::Replayed;
 use crate::virtual_phone::architecture::Architecture;
 use crate::virtual_phone::measure::Brisk;
 use crate::virtual_phone::memory_map::KERNEL_MIB;
-use crate::virtual_phone::plan::{Surroundings, Swap};
+use crate::virtual_phone::plan::{Surroundings, Swap, Without};
 use crate::vm::device::{Device, DeviceSpec};
 
 const AFTER_HELP: &str = "\
@@ -22,6 +22,9 @@ Examples:
   brisk phone launch evince --arch arm64 --preset nexus4-emmc --brisk off,prefetch+smartio+smartstorage
   brisk phone launch --seeds 5 --json launches.json # five starts of each, side by side
   brisk phone launch --writers --warm-up 30         # while apps are installed, after trials have found something
+  brisk phone launch --warm                         # with the app's files in memory
+  brisk phone latency mousepad --without sync,journal --json=without.json
+  brisk phone latency evince --monkey 500 --brisk default --json=with.json
   brisk phone returns --memory 256M --swap zram --brisk off,iram+mars
   brisk phone day usage.csv.gz --user u2 --from 48h --span 24h --switches 60
   brisk phone run --memory 400M --swap zram -- brisk doctor
@@ -50,6 +53,8 @@ pub(crate) struct Args {
 pub(crate) enum What {
     /// Launch apps with nothing in memory, without brisk and with it
     Launch(LaunchArgs),
+    /// Measure answers of an app to inputs, without brisk or with it
+    Latency(LatencyArgs),
     /// Switch between open apps with little memory, without brisk and with it
     Returns(ReturnsArgs),
     /// Replay a day of use from a trace with little memory, without brisk and with it
@@ -101,6 +106,9 @@ pub(crate) struct Phone {
     /// Size of each swap area [default: half of the memory]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     swap_size: Option<u64>,
+    /// Costs of storage that it is to be without, for what-ifs
+    #[arg(long, value_enum, value_name = "COSTS", value_delimiter = ',')]
+    pub(crate) without: Vec<Without>,
     /// Slowness of its processor: an instruction takes 2^N nanoseconds
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=4))]
     pub(crate) shift: u8,
@@ -130,7 +138,8 @@ pub(crate) struct RunArgs {
 /// Starts of phones that are compared.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Compared {
-    /// What runs of brisk, each in starts of its own: off, default, or engines such as prefetch+smartio
+    /// What runs of brisk, each in starts of its own: off, default, or engines such as prefetch+smartio, or mars-paper
+    /// for an engine in its mode paper
     #[arg(long, value_name = "WHAT", value_delimiter = ',', default_value = "off,default", value_parser = Brisk::parse)]
     pub(crate) brisk: Vec<Brisk>,
     /// Starts of each, with different seeds
@@ -157,6 +166,9 @@ pub(crate) struct LaunchArgs {
     pub(crate) phone: Phone,
     #[command(flatten)]
     pub(crate) compared: Compared,
+    /// Launch with the app's files in memory, after a launch that does not count
+    #[arg(long)]
+    pub(crate) warm: bool,
     /// Launch also while a service writes in the background, as one that installs apps and syncs accounts does: so much
     /// a second [default: 6MB]
     #[arg(long, value_name = "SIZE", num_args = 0..=1, default_missing_value = "6MB", value_parser = size)]
@@ -168,6 +180,28 @@ pub(crate) struct LaunchArgs {
     /// then
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=1_000))]
     pub(crate) warm_up: u16,
+}
+
+/// Arguments of `brisk phone latency`.
+#[derive(Debug, clap::Args)]
+#[command(mut_arg("brisk", |arg| arg.default_value("off").value_delimiter(None)))]
+pub(crate) struct LatencyArgs {
+    /// The app; its inputs are those of the script with its name (see `brisk latency --list`)
+    #[arg(value_name = "APP")]
+    pub(crate) app: String,
+    /// Send so many pseudo-random events instead of a script, and measure how long they take (the paper: 500)
+    #[arg(long, value_name = "EVENTS", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(crate) monkey: Option<u64>,
+    /// Repetitions in a start, each in a freshly launched app
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    pub(crate) runs: u16,
+    /// Drop all caches before each repetition, so that the app's files are read again
+    #[arg(long)]
+    pub(crate) cold: bool,
+    #[command(flatten)]
+    pub(crate) phone: Phone,
+    #[command(flatten)]
+    pub(crate) compared: Compared,
 }
 
 /// What surrounds apps that stay open.

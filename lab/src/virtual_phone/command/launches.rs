@@ -1,4 +1,4 @@
-//! `brisk phone launch`: cold launches without brisk and with it, idle and while something writes, as a proof.
+//! `brisk phone launch`: cold or warm launches without brisk and with it, idle and while something writes, as a proof.
 
 use std::process::ExitCode;
 
@@ -50,7 +50,8 @@ pub(super) fn run(source: &Source, session: &Session, args: &LaunchArgs) -> anyh
         .flat_map(|writes| with.iter().map(move |with| (with, writes)))
         .map(|(with, writes)| condition(with, writes.then_some(args.writers).flatten(), &starts))
         .collect();
-    let apps: Vec<SuiteApp> = apps.into_iter().map(|app| of_app(app, &conditions, &starts)).collect();
+    let temperature = if args.warm { Temperature::Warm } else { Temperature::Cold };
+    let apps: Vec<SuiteApp> = apps.into_iter().map(|app| of_app(app, temperature, &conditions, &starts)).collect();
     let brisk = phone.virtual_time.as_ref().map(|of| of.brisk.clone()).unwrap_or_default();
     let report = ProveReport {
         header,
@@ -118,7 +119,7 @@ fn condition(with: &With<'_>, writers: Option<u64>, starts: &[Start<LaunchReport
 }
 
 /// All launches of an app: those of a condition in the order of seeds, so that launches of one place are a pair.
-fn of_app(app: &App, conditions: &[Condition], starts: &[Start<LaunchReport>]) -> SuiteApp {
+fn of_app(app: &App, temperature: Temperature, conditions: &[Condition], starts: &[Start<LaunchReport>]) -> SuiteApp {
     let reports = |condition: &Condition| -> Vec<&LaunchReport> {
         let mine = starts.iter().filter(|start| start.about.name == condition.name);
         mine.flat_map(|start| &start.results).filter(|report| report.app == app.name).collect()
@@ -126,7 +127,7 @@ fn of_app(app: &App, conditions: &[Condition], starts: &[Start<LaunchReport>]) -
     let set = |condition: &Condition| {
         let runs: Vec<LaunchRun> =
             reports(condition).into_iter().flat_map(|report| &report.sets).flat_map(|set| set.runs.clone()).collect();
-        summarise(condition.name.clone(), Temperature::Cold, runs)
+        summarise(condition.name.clone(), temperature, runs)
     };
     let sets: Vec<_> = conditions.iter().map(set).collect();
     SuiteApp {
@@ -146,9 +147,10 @@ const STAY: &str = "3s";
 
 /// What a start runs: launches that do not count and those that do, both in the order of its seed.
 fn tasks(apps: &[String], args: &LaunchArgs, brisk: &Brisk, seed: u64) -> Vec<Task> {
-    let fixed = ["brisk-lab", "launch", "--as-phone", "--virtual", "--cold", "--drop-caches", "--json=-", "--stay"];
+    let temperature: &[&str] = if args.warm { &["--warm"] } else { &["--cold", "--drop-caches"] };
+    let fixed = [&["brisk-lab", "launch", "--as-phone", "--virtual"], temperature, &["--json=-", "--stay"]].concat();
     let words = |app: &str, runs: u16| -> Vec<String> {
-        let words = fixed.into_iter().map(str::to_owned);
+        let words = fixed.iter().map(|&word| word.to_owned());
         words.chain([STAY.to_owned(), "--runs".to_owned(), runs.to_string(), app.to_owned()]).collect()
     };
     let order = plan::in_order(apps, seed);

@@ -91,6 +91,7 @@ impl<T: Send> Study<'_, T> {
                     brisk: brisk.clone(),
                     seed,
                     shift: phone.shift,
+                    without: phone.without.clone(),
                 };
                 let name = (self.name)(brisk, around.writers_bytes_per_s.is_some());
                 let file =
