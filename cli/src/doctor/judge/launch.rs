@@ -42,7 +42,7 @@ fn group_counters(facts: &Facts, needs: &mut Needs<'_>) {
             State::Degraded,
             CHECK,
             format!("version 1 ({controller}) at {}", root.display()),
-            "no wait for storage is counted for each app: a launch ends when the machine rests, or the app reads no more",
+            "no app's wait for storage is counted: a launch ends when the machine rests, or the app reads no more",
             "Android 12 or newer has version 2",
         ),
         None => needs.lacks(
@@ -71,8 +71,8 @@ fn apps_of_android(facts: &Facts, needs: &mut Needs<'_>) {
             ),
         }
     }
-    let why = "each start of a process then counts as a launch, also for a service in the background, and no app in the \
-               background is known as such";
+    let why = "each start of a process then counts as a launch, also for a service in the background, and no app in \
+               the background is known as such";
     if let Some(shows_front) = needs.known(State::Degraded, "app in front", shows_front, why) {
         match shows_front {
             true => needs.ok("app in front", "by /dev/cpuset/top-app"),
