@@ -26,8 +26,8 @@ pub(super) fn page(rows: &[Judged<'_>]) -> String {
     paragraph(
         "`brisk papers` shows the same table, `brisk papers ROW` a row in full, `brisk papers run` measures what rows \
          need and judges them; `brisk papers run --save` and `brisk papers --markdown=docs/papers.md` make this page. \
-         Figures of emulated devices are those of a model, in virtual time where a command says `kernel`, `cures` or \
-         `--virtual`.",
+         Figures of emulated devices are those of a model, in virtual time where a command says `kernel`, `phone`, \
+         `cures` or `--virtual`.",
     );
     text.push_str("| verdict | meaning |\n|---|---|\n");
     let _ = writeln!(
