@@ -1,4 +1,4 @@
-//! A sentence with its form: English with places for values (`{0} ended`), and the values apart. Who shows it in another
+//! A sentence with its form: English with places for values (`{0} ended`), and its values. Who shows it in another
 //! language looks the form up, and never has to take an English sentence to pieces.
 
 use std::borrow::Cow;

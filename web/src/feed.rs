@@ -1,7 +1,7 @@
 //! What the daemon says, asked for only while a page is looked at.
 //!
 //! ```text
-//! page ──look──> Feed ──GetPressure GetJob (2 s), GetStatus GetApps GetTrials (5 s, or when something happened)──> briskd
+//! page ──look──> Feed ──GetPressure GetJob (2 s), GetStatus GetApps GetTrials (5 s, or on an event)──> briskd
 //! briskd ──Monitor──> Feed ──wakes──> pages
 //! ```
 //!

@@ -137,7 +137,7 @@ const FORMS: &[(&str, &str)] = &[
     ),
     (
         "a file, a disc, a program or the network serves it; list it under [daemon] devices to manage it",
-        "eine Datei, eine CD, ein Programm oder das Netz stellt ihn bereit; zum Verwalten unter [daemon] devices nennen",
+        "eine Datei, eine CD, ein Programm oder das Netz stellt ihn bereit; verwaltet, wo [daemon] devices ihn nennt",
     ),
     (
         "a rotating disk, as it says itself; list it under [daemon] devices to manage it",

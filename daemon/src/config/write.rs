@@ -1,5 +1,5 @@
 //! Changes of the configuration that people make by a command or a page: what is to be done with an app, and the text
-//! of the main file. Each is checked with all other files before anything is written, and a file is replaced as a whole.
+//! of the main file. Each is checked with all other files before anything is written, and a file replaced as a whole.
 //!
 //! What is chosen of apps stands in a drop-in file of its own, with whole lists, as of a list the last file wins; the
 //! file is there only as long as it says more than the files before it. So a person's file keeps its comments.

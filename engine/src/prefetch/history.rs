@@ -7,8 +7,8 @@
 //! that was moved costs speed alone.
 //!
 //! A launch is learned in one of two ways. In an *exact* one nearly all that is mapped was asked for by the app, so
-//! that new pages come in. In others the kernel's read-ahead and fault-around map neighbours too: there, known pages are counted
-//! as used or not, and no page comes in, or prefetching would widen what is prefetched with each launch.
+//! that new pages come in. In others the kernel's read-ahead and fault-around map neighbours too: there, known pages
+//! are counted as used or not, and no page comes in, or prefetching would widen what is prefetched with each launch.
 //!
 //! Properties: `the_ranges_hold_the_history_of_every_page` (against one bit string for each page);
 //! `an_inexact_launch_adds_no_page`; `a_text_gives_the_same_histories_again`;

@@ -6,8 +6,8 @@
 //! whose name begins with the package's, as in `com.example.app:sync`. A process that runs isolated has a user that
 //! belongs to no package.
 //!
-//! Groups are `uid_N/pid_M` (system/core/libprocessgroup/processgroup.cpp): of version 2, since Android 15 below `apps`;
-//! before, of version 1 in the memory controller below `apps`, or in that of processor time (`/acct`).
+//! Groups are `uid_N/pid_M` (system/core/libprocessgroup/processgroup.cpp): of version 2, since Android 15 below
+//! `apps`; before, of version 1 in the memory controller below `apps`, or in that of processor time (`/acct`).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -93,7 +93,7 @@ pub struct AppGroups {
     pub v1: Option<&'static str>,
 }
 
-/// The hierarchy in which apps have groups: where Android's have some, as `groups_in` a directory tells, else version 2.
+/// The hierarchy in which apps have groups: where Android's have some, as `groups_in` a directory says, else version 2.
 #[must_use]
 pub fn app_groups(mounts: &[Mount], groups_in: impl Fn(&Path) -> Vec<PathBuf>) -> Option<AppGroups> {
     let second = mounts.iter().find(|mount| mount.fs_type == "cgroup2").map(|mount| AppGroups {

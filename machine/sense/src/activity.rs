@@ -85,8 +85,8 @@ impl Hierarchies {
         }
     }
 
-    /// Whether the group at `dir`, its directory where apps have groups, is frozen in either version; `None` where neither has a
-    /// freezer for it.
+    /// Whether the group at `dir`, its directory where apps have groups, is frozen in either version; `None` where
+    /// neither has a freezer for it.
     ///
     /// # Errors
     /// When a file is not readable or not understood.

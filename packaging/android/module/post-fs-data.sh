@@ -10,7 +10,7 @@ MODDIR=${0%/*}
 boots=$(count)
 if [ "$boots" -ge 2 ]; then
     touch "$MODDIR/disable"
-    echo "the last $boots starts of this device did not end well, so that brisk is off: enable the module to try again" \
+    echo "the last $boots starts of this device did not end well, so brisk is off: enable the module to try again" \
         >"$WHY"
     # Who enables it begins anew.
     count_is 0

@@ -73,7 +73,9 @@ fn edit(language: Language, token: &str, text: &Text, step: &Step) -> Markup {
         }
         @if !lines.is_empty() {
             h3 id="diff-title" { (say(texts::CONFIG_DIFF)) }
-            div.scroll tabindex="0" role="group" aria-labelledby="diff-title" { pre.diff { @for line in &lines { (shown(language, *line)) } } }
+            div.scroll tabindex="0" role="group" aria-labelledby="diff-title" {
+                pre.diff { @for line in &lines { (shown(language, *line)) } }
+            }
         }
         form.config method="post" action="/config" {
             input type="hidden" name="token" value=(token);

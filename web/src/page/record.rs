@@ -57,7 +57,8 @@ fn head(view: &View<'_>, at: &At<'_>, moment: &Moment) -> Markup {
                 (view.language.fill(texts::MOMENT, &[&exactly(moment.at_unix_ms), &(at.number + 1), &count]))
             }
             p.how {
-                (view.language.fill(texts::MOMENT_OF, &[&session.brisk_version, &session.machine, &session.kernel_release]))
+                @let (machine, kernel) = (&session.machine, &session.kernel_release);
+                (view.language.fill(texts::MOMENT_OF, &[&session.brisk_version, machine, kernel]))
             }
             @if at.recorded.is_damaged { p.caution { (view.say(texts::RECORD_DAMAGED)) } }
         }

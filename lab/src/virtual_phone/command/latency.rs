@@ -117,7 +117,9 @@ mod tests {
             "environment": {
                 "brisk_version": "0.1.0", "kernel": "6.12", "architecture": "x86_64", "cpus": 1, "path": "/"
             },
-            "steps": [{ "name": "find", "input": "key ctrl+f", "runs": latencies_ms.iter().map(run).collect::<Vec<_>>() }],
+            "steps": [{
+                "name": "find", "input": "key ctrl+f", "runs": latencies_ms.iter().map(run).collect::<Vec<_>>()
+            }],
         }))
         .expect("a report")
     }
