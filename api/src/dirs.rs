@@ -7,10 +7,10 @@
 //! | record, what was learned | `/var/lib/brisk` | that directory |
 //! | profiles of devices, which the daemon only reads | `/var/lib/brisk/profiles` | the same |
 //!
-//! Systems without these folders, such as Android, name them in the environment: `BRISK_CONFIG` the configuration's
-//! file, `BRISK_RUN_DIR` the run directory, `BRISK_STATE_DIR` that of record and what was learned, `BRISK_PROFILES` that
-//! of profiles. The run directory has to be on a file system that a restart of the system empties: what it says of
-//! settings is of those that the kernel has now.
+//! Systems without these folders, such as Android, name others in the environment: `BRISK_CONFIG` the configuration's
+//! file, `BRISK_RUN_DIR` the run directory, `BRISK_STATE_DIR` that of record and what was learned, `BRISK_PROFILES`
+//! that of profiles. The run directory has to be on a file system that a restart of the system empties: what it says
+//! of settings is of those that the kernel has now.
 //!
 //! So a second daemon, such as a dry run beside the service, writes nothing that the first one has.
 
