@@ -34,7 +34,7 @@ pub enum Brisk {
     Off,
     /// As the package comes.
     Default,
-    /// Its service with these engines; those with [`PAPER`] at the end of the name in their mode `paper`.
+    /// Its service with these engines; those with `-paper` at the end of the name in their mode `paper`.
     Engines(Vec<String>),
 }
 
