@@ -129,8 +129,10 @@ android: ## module for rooted Android (Magisk, KernelSU, APatch) in target/andro
 	@scripts/setup android
 	packaging/android/build $(TARGET)
 
+UNKNOWN_ARCHS = $(filter-out amd64 arm64 armhf,$(RELEASE_ARCHS))
 release: export SOURCE_DATE_EPOCH := $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null))
 release: ## what is published, in target/release-VERSION (RELEASE_ARCHS='amd64 arm64', MINISIGN_KEY=FILE, APT_KEY=ID)
+	$(if $(UNKNOWN_ARCHS),$(error RELEASE_ARCHS has $(UNKNOWN_ARCHS): it takes amd64, arm64 and armhf))
 	@scripts/setup release
 	for arch in $(RELEASE_ARCHS); do \
 		programs='$(PROGRAMS)'; \
