@@ -27,7 +27,7 @@ pub(crate) fn main() -> ExitCode {
         Ok(code) => (String::new(), code),
         Err(error) => (format!("o {}\n", in_one_line(error.as_ref())), 2),
     };
-    // Where the daemon is gone, nobody asks.
+    // Where the daemon is gone, no one asks.
     let _ = std::io::stdout().write_all(format!("{text}e {code}\n").as_bytes());
     ExitCode::SUCCESS
 }
