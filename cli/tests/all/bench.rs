@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use brisk_requires::{Capability, available, skip};
+use brisk_requires::{Capability, LoopDevice, available, skip};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -159,7 +159,7 @@ fn plain_calls_stand_in_where_io_uring_is_refused_and_the_result_says_so() {
 
 /// A loop device over a file, for root; gone when dropped.
 struct Loop {
-    node: String,
+    device: LoopDevice,
     mounted: Option<PathBuf>,
     _dir: tempfile::TempDir,
 }
@@ -171,11 +171,11 @@ impl Loop {
         let file = dir.path().join("image");
         let image = std::fs::File::create(&file).expect("made");
         image.set_len(size_mib << 20).expect("free space");
-        let output = Command::new("losetup").args(options).args(["--find", "--show"]).arg(&file).output();
-        let output = output.expect("losetup runs");
-        assert!(output.status.success(), "{}", stderr(&output));
-        let node = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-        Some(Self { node, mounted: None, _dir: dir })
+        Some(Self { device: LoopDevice::attach(&file, options), mounted: None, _dir: dir })
+    }
+
+    fn node(&self) -> &str {
+        self.device.node().to_str().expect("UTF-8")
     }
 
     /// Makes a file system and mounts it.
@@ -186,15 +186,15 @@ impl Loop {
         let point = self._dir.path().join("mnt");
         std::fs::create_dir(&point).expect("made");
         let ran = |command: &mut Command| command.output().is_ok_and(|output| output.status.success());
-        let ready = ran(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&self.node))
-            && ran(Command::new("mount").args(["-o", options]).arg(&self.node).arg(&point));
-        assert!(ready, "{} is formatted and mounted", self.node);
+        let ready = ran(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(self.node()))
+            && ran(Command::new("mount").args(["-o", options]).arg(self.node()).arg(&point));
+        assert!(ready, "{} is formatted and mounted", self.node());
         self.mounted = Some(point);
         true
     }
 
     fn queue(&self, knob: &str) -> String {
-        let name = Path::new(&self.node).file_name().expect("a node").to_string_lossy().into_owned();
+        let name = self.device.name();
         std::fs::read_to_string(format!("/sys/block/{name}/queue/{knob}")).expect("a queue")
     }
 }
@@ -204,14 +204,13 @@ impl Drop for Loop {
         if let Some(point) = &self.mounted {
             let _ = Command::new("umount").arg(point).status();
         }
-        let _ = Command::new("losetup").args(["-d", &self.node]).status();
     }
 }
 
 #[test]
 fn a_device_is_measured_only_when_it_is_unused_and_the_option_says_so() {
     let Some(mut device) = Loop::attach(32, &["--direct-io=on"]) else { return };
-    let node = device.node.clone();
+    let node = device.node().to_owned();
     let run_dir = tempfile::tempdir().expect("a directory");
     let refused = |args: &[&str]| {
         let output = brisk(args).env("BRISK_RUN_DIR", run_dir.path()).output().expect("brisk runs");
@@ -300,16 +299,11 @@ fn what_a_study_keeps_is_known_to_tune(node: &str, run_dir: &Path) {
 #[test]
 fn a_loop_device_of_a_device_keeps_it_from_being_measured() {
     let Some(below) = Loop::attach(16, &[]) else { return };
-    let above = Command::new("losetup").args(["--find", "--show", &below.node]).output().expect("losetup");
-    let above = Loop {
-        node: String::from_utf8_lossy(&above.stdout).trim().to_owned(),
-        mounted: None,
-        _dir: tempfile::tempdir().expect("a directory"),
-    };
-    let output = brisk(&["bench", &below.node, "--destroy-data"]).env("BRISK_RUN_DIR", "/nonexistent").output();
+    let above = LoopDevice::attach(below.device.node(), &[]);
+    let output = brisk(&["bench", below.node(), "--destroy-data"]).env("BRISK_RUN_DIR", "/nonexistent").output();
     let output = output.expect("brisk runs");
     assert_eq!(output.status.code(), Some(2));
-    let name = above.node.trim_start_matches("/dev/");
+    let name = above.name();
     assert!(stderr(&output).contains(&format!("is in use (under {name})")), "{}", stderr(&output));
 }
 
@@ -318,9 +312,7 @@ fn in_memory(size_mib: u64) -> Option<Loop> {
     available(&[Capability::Root, Capability::Loop, Capability::Shm, Capability::Program("losetup")])?;
     let dir = tempfile::tempdir_in("/dev/shm").expect("a directory");
     std::fs::File::create(dir.path().join("image")).expect("made").set_len(size_mib << 20).expect("free space");
-    let output = Command::new("losetup").args(["--find", "--show"]).arg(dir.path().join("image")).output();
-    let node = String::from_utf8(output.expect("losetup runs").stdout).expect("UTF-8").trim().to_owned();
-    Some(Loop { node, mounted: None, _dir: dir })
+    Some(Loop { device: LoopDevice::attach(&dir.path().join("image"), &[]), mounted: None, _dir: dir })
 }
 
 #[test]
@@ -330,15 +322,15 @@ fn a_btrfs_on_two_devices_is_measured_as_such_and_neither_is_overwritten() {
     let ran = |command: &mut Command| command.output().is_ok_and(|output| output.status.success());
     let point = a._dir.path().join("mnt");
     std::fs::create_dir(&point).expect("made");
-    assert!(ran(Command::new("mkfs.btrfs").args(["-q", "-f", "-d", "raid0", "-m", "raid1", &a.node, &b.node])));
-    if !ran(Command::new("mount").args(["-t", "btrfs", &a.node]).arg(&point)) {
+    assert!(ran(Command::new("mkfs.btrfs").args(["-q", "-f", "-d", "raid0", "-m", "raid1", a.node(), b.node()])));
+    if !ran(Command::new("mount").args(["-t", "btrfs", a.node()]).arg(&point)) {
         return skip(Capability::Mount, "this kernel has no btrfs");
     }
     a.mounted = Some(point.clone());
     let run_dir = tempfile::tempdir().expect("a directory");
     let run = |args: &[&str]| brisk(args).env("BRISK_RUN_DIR", run_dir.path()).output().expect("brisk runs");
     let at = point.to_str().expect("UTF-8");
-    for node in [&a.node, &b.node] {
+    for node in [a.node(), b.node()] {
         let output = run(&["bench", node, "--destroy-data"]);
         assert_eq!(output.status.code(), Some(2));
         assert!(stderr(&output).contains(&format!("is in use (mounted at {at})")), "{}", stderr(&output));
@@ -346,7 +338,7 @@ fn a_btrfs_on_two_devices_is_measured_as_such_and_neither_is_overwritten() {
         let said = String::from_utf8_lossy(&check.stdout).into_owned();
         assert!(said.contains("together") && !said.contains("destroy"), "{said}");
     }
-    let names = [&a.node, &b.node].map(|node| node.trim_start_matches("/dev/").to_owned());
+    let names = [a.node(), b.node()].map(|node| node.trim_start_matches("/dev/").to_owned());
     let refused = run(&["study", "schedulers", at]);
     assert!(stderr(&refused).contains("no single block device under"), "{}", stderr(&refused));
     assert!(names.iter().all(|name| stderr(&refused).contains(name)), "{}", stderr(&refused));
@@ -355,9 +347,9 @@ fn a_btrfs_on_two_devices_is_measured_as_such_and_neither_is_overwritten() {
 #[test]
 fn read_only_places_are_refused() {
     if let Some(device) = Loop::attach(16, &["--read-only"]) {
-        let output = brisk(&["bench", &device.node, "--destroy-data"]).env("BRISK_RUN_DIR", "/nonexistent").output();
+        let output = brisk(&["bench", device.node(), "--destroy-data"]).env("BRISK_RUN_DIR", "/nonexistent").output();
         let said = stderr(&output.expect("brisk runs"));
-        assert_eq!(said, format!("brisk: {} is read-only: give a path that can be written\n", device.node));
+        assert_eq!(said, format!("brisk: {} is read-only: give a path that can be written\n", device.node()));
     }
     if let Some(mut device) = Loop::attach(16, &[])
         && device.mount("ro")
@@ -393,11 +385,11 @@ fn the_scheduler_is_put_back_at_the_end_on_a_stop_and_after_a_kill() {
     let Some(device) = Loop::attach(64, &[]) else { return };
     let before = (device.queue("scheduler"), device.queue("nr_requests"));
     if before.0.split_whitespace().count() < 2 {
-        return skip(Capability::Schedulers, format!("{} has: {}", device.node, before.0));
+        return skip(Capability::Schedulers, format!("{} has: {}", device.node(), before.0));
     }
     let run_dir = tempfile::tempdir().expect("a directory");
     let study = |mix: &str, runs: &str| {
-        let mut command = brisk(&["study", "schedulers", &device.node, "--destroy-data", "--reads", "50"]);
+        let mut command = brisk(&["study", "schedulers", device.node(), "--destroy-data", "--reads", "50"]);
         command
             .args(["--depths", "4,16", "--mix-size", mix, "--runs", runs, "--json"])
             .env("BRISK_RUN_DIR", run_dir.path());

@@ -5,13 +5,13 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
-use brisk_requires::requires;
+use brisk_requires::{LoopDevice, requires};
 
 const BRISK: &str = env!("CARGO_BIN_EXE_brisk");
 
 /// A loop device on a file of its own, detached when dropped.
 struct Loop {
-    name: String,
+    device: LoopDevice,
     _file: tempfile::NamedTempFile,
 }
 
@@ -19,21 +19,16 @@ impl Loop {
     fn new() -> Self {
         let file = tempfile::NamedTempFile::new().expect("a file");
         file.as_file().set_len(16 << 20).expect("free space");
-        let made = Command::new("losetup").args(["--find", "--show"]).arg(file.path()).output().expect("losetup runs");
-        let name = String::from_utf8(made.stdout).expect("a path").trim().trim_start_matches("/dev/").to_owned();
-        assert!(!name.is_empty(), "{}", String::from_utf8_lossy(&made.stderr));
-        Self { name, _file: file }
+        Self { device: LoopDevice::attach(file.path(), &[]), _file: file }
+    }
+
+    fn name(&self) -> &str {
+        self.device.name()
     }
 
     fn read_ahead_kb(&self) -> String {
-        let file = format!("/sys/block/{}/queue/read_ahead_kb", self.name);
+        let file = format!("/sys/block/{}/queue/read_ahead_kb", self.name());
         std::fs::read_to_string(file).expect("a setting").trim().to_owned()
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        let _ = Command::new("losetup").arg("--detach").arg(format!("/dev/{}", self.name)).status();
     }
 }
 
@@ -49,7 +44,7 @@ impl Briskd {
     fn start(dir: &Path, device: &Loop) -> Self {
         let wanted = if device.read_ahead_kb() == "256" { "512" } else { "256" };
         let config = dir.join("brisk.toml");
-        let (name, record) = (&device.name, dir.join("daemon.brisk"));
+        let (name, record) = (device.name(), dir.join("daemon.brisk"));
         let text = format!(
             "[daemon]\ndevices = [{name:?}]\nsocket_group = \"\"\nrecord = {{ path = {record:?} }}\n\
              [engines]\norder = []\n[fixed]\n\"queue/{name}/read_ahead_kb\" = \"{wanted}\"\n"
@@ -98,7 +93,7 @@ fn a_reset_at_once_after_a_kill_restores_what_the_daemon_had_changed() {
         let reset = reset(dir.path());
         let said = String::from_utf8_lossy(&reset.stdout).into_owned();
         assert_eq!(device.read_ahead_kb(), before, "{said}");
-        assert_eq!(said, format!("{}: read_ahead_kb is as before\n", device.name));
+        assert_eq!(said, format!("{}: read_ahead_kb is as before\n", device.name()));
         assert_eq!(reset.status.code(), Some(0), "{}", String::from_utf8_lossy(&reset.stderr));
     }
 }

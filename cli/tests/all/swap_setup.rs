@@ -14,6 +14,7 @@ fn said(output: &Output) -> String {
 
 /// What a script begins with. Its devices end with it, also where it fails.
 const BEFORE: &str = r#"set -eu
+losetup() { flock /dev/loop-control losetup "$@"; }
 own() { losetup -n -O NAME,BACK-FILE | grep -F "$T" | cut -d ' ' -f 1; }
 trap '{ for d in $(own); do swapoff $d; losetup -d $d; done; } 2>/dev/null || true' EXIT
 mount --make-rprivate /

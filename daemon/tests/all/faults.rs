@@ -17,7 +17,7 @@ use rustix::process::Signal;
 const NO_ENGINE: &str = "[engines]\norder = []\n";
 
 fn fixed(device: &Loop, settings: &[(&str, &str)]) -> String {
-    let line = |(setting, value): &(&str, &str)| format!("\"queue/{}/{setting}\" = \"{value}\"\n", device.name);
+    let line = |(setting, value): &(&str, &str)| format!("\"queue/{}/{setting}\" = \"{value}\"\n", device.name());
     let lines: String = settings.iter().map(line).collect();
     format!("[engines]\norder = []\n[fixed]\n{lines}")
 }
@@ -37,9 +37,9 @@ fn what_is_fixed_stands_and_everything_is_put_back_at_the_end() {
     let scheduler = device.get("scheduler");
     let bfq = if scheduler == "mq-deadline" { "kyber" } else { "mq-deadline" };
     let rest = fixed(&device, &[("read_ahead_kb", wanted), ("scheduler", bfq)]);
-    let daemon = Briskd::start(place(&[&device.name], &rest), &[]);
+    let daemon = Briskd::start(place(&[device.name()], &rest), &[]);
     assert_eq!((device.get("read_ahead_kb").as_str(), device.get("scheduler").as_str()), (wanted, bfq));
-    let setting = daemon.setting(&format!("queue/{}/read_ahead_kb", device.name));
+    let setting = daemon.setting(&format!("queue/{}/read_ahead_kb", device.name()));
     assert_eq!((setting.is_in_force(), setting.resolved.engine.as_str()), (true, "config"));
     assert_eq!(setting.original.as_deref(), Some(read_ahead.as_str()));
     let (status, dir) = daemon.end(Signal::TERM);
@@ -56,11 +56,11 @@ fn a_device_that_goes_down_while_managed_gets_its_settings_back() {
     let (_, wanted) = other(&device);
     let scheduler = if before.0 == "mq-deadline" { "kyber" } else { "mq-deadline" };
     let rest = fixed(&device, &[("read_ahead_kb", wanted), ("scheduler", scheduler)]);
-    let daemon = Briskd::start(place(&[&device.name], &rest), &[]);
+    let daemon = Briskd::start(place(&[device.name()], &rest), &[]);
     assert_eq!(device.get("scheduler"), scheduler);
-    let node = format!("/dev/{}", device.name);
+    let node = format!("/dev/{}", device.name());
     assert!(Command::new("losetup").args(["--detach", &node]).status().expect("losetup runs").success());
-    daemon.line(&format!("{} is not managed any more", device.name));
+    daemon.line(&format!("{} is not managed any more", device.name()));
     // The device is still there, and free for other uses.
     assert_eq!((device.get("scheduler"), device.get("read_ahead_kb")), before);
     assert!(daemon.end(Signal::TERM).0.success());
@@ -71,10 +71,10 @@ fn what_a_killed_daemon_left_is_put_back_by_the_next() {
     let _turn = turn();
     let Some(device) = Loop::new() else { return };
     let (before, wanted) = other(&device);
-    let daemon = Briskd::start(place(&[&device.name], &fixed(&device, &[("read_ahead_kb", wanted)])), &[]);
+    let daemon = Briskd::start(place(&[device.name()], &fixed(&device, &[("read_ahead_kb", wanted)])), &[]);
     let (_, dir) = daemon.end(Signal::KILL);
     assert_eq!(device.get("read_ahead_kb"), wanted);
-    configure(dir.path(), &[&device.name], "[engines]\norder = []\n");
+    configure(dir.path(), &[device.name()], "[engines]\norder = []\n");
     let next = Briskd::start(dir, &[]);
     assert_eq!(device.get("read_ahead_kb"), before);
     next.line("restored 1 settings that a killed briskd had changed");
@@ -84,7 +84,7 @@ fn what_a_killed_daemon_left_is_put_back_by_the_next() {
 fn a_second_daemon_is_refused_and_told_of_the_first() {
     let _turn = turn();
     let Some(device) = Loop::new() else { return };
-    let daemon = Briskd::start(place(&[&device.name], NO_ENGINE), &[]);
+    let daemon = Briskd::start(place(&[device.name()], NO_ENGINE), &[]);
     let (status, said) = run(daemon.dir.path(), &[]);
     assert_eq!(status.code(), Some(2));
     assert!(said.contains(&format!("another briskd runs as process {}", daemon.pid())), "{said}");
@@ -96,15 +96,15 @@ fn a_bad_configuration_leaves_the_one_before() {
     let _turn = turn();
     let Some(device) = Loop::new() else { return };
     let (_, wanted) = other(&device);
-    let daemon = Briskd::start(place(&[&device.name], &fixed(&device, &[("read_ahead_kb", wanted)])), &[]);
-    configure(daemon.dir.path(), &[&device.name], "[fixt]\n");
+    let daemon = Briskd::start(place(&[device.name()], &fixed(&device, &[("read_ahead_kb", wanted)])), &[]);
+    configure(daemon.dir.path(), &[device.name()], "[fixt]\n");
     daemon.signal(Signal::HUP);
     let line = daemon.line("the current configuration stays");
     assert!(line.contains("brisk.toml:5:2: unknown field `fixt`") && line.contains("did you mean 'fixed'?"), "{line}");
     assert_eq!(device.get("read_ahead_kb"), wanted);
     let refused = daemon.client().answer("Reload", &[]).expect_err("not usable");
     assert!(matches!(&refused, ClientError::Refused { name, .. } if name == "BadConfig"), "{refused}");
-    configure(daemon.dir.path(), &[&device.name], &fixed(&device, &[("read_ahead_kb", "1024")]));
+    configure(daemon.dir.path(), &[device.name()], &fixed(&device, &[("read_ahead_kb", "1024")]));
     daemon.client().answer("Reload", &[]).expect("usable");
     daemon.status_when(|_| device.get("read_ahead_kb") == "1024");
 }
@@ -114,7 +114,7 @@ fn a_drop_in_file_goes_before_the_configuration_and_is_read_again_on_sighup() {
     let _turn = turn();
     let Some(device) = Loop::new() else { return };
     let (_, wanted) = other(&device);
-    let daemon = Briskd::start(place(&[&device.name], &fixed(&device, &[("read_ahead_kb", wanted)])), &[]);
+    let daemon = Briskd::start(place(&[device.name()], &fixed(&device, &[("read_ahead_kb", wanted)])), &[]);
     let drop_in = |name: &str, text: &str| {
         let folder = daemon.dir.path().join("brisk.d");
         fs::create_dir_all(&folder).expect("made");
@@ -136,9 +136,9 @@ fn an_external_change_is_left_until_the_configuration_is_read_again() {
     let _turn = turn();
     let Some(device) = Loop::new() else { return };
     let (_, wanted) = other(&device);
-    let daemon = Briskd::start(place(&[&device.name], &fixed(&device, &[("read_ahead_kb", wanted)])), &[]);
+    let daemon = Briskd::start(place(&[device.name()], &fixed(&device, &[("read_ahead_kb", wanted)])), &[]);
     device.set("read_ahead_kb", "64");
-    let knob = format!("queue/{}/read_ahead_kb", device.name);
+    let knob = format!("queue/{}/read_ahead_kb", device.name());
     let status = daemon.status_when(|status| !status.changed_externally.is_empty());
     let changed = &status.changed_externally[0];
     assert_eq!((changed.knob.to_string(), changed.found.as_str()), (knob.clone(), "64"));
@@ -161,9 +161,9 @@ fn reset_gives_everything_back_until_the_configuration_is_read_again() {
     let _turn = turn();
     let Some(device) = Loop::new() else { return };
     let (before, wanted) = other(&device);
-    let daemon = Briskd::start(place(&[&device.name], &fixed(&device, &[("read_ahead_kb", wanted)])), &[]);
+    let daemon = Briskd::start(place(&[device.name()], &fixed(&device, &[("read_ahead_kb", wanted)])), &[]);
     let answer = daemon.client().answer("Reset", &[]).expect("put back");
-    assert_eq!(answer["restored"], serde_json::json!([format!("{}: read_ahead_kb", device.name)]));
+    assert_eq!(answer["restored"], serde_json::json!([format!("{}: read_ahead_kb", device.name())]));
     assert_eq!(device.get("read_ahead_kb"), before);
     let status = daemon.status();
     assert!(status.paused && status.settings.iter().all(|setting| setting.outcome == Outcome::Paused), "{status:?}");
@@ -185,7 +185,7 @@ fn a_full_disk_stops_the_record_and_nothing_else() {
     fs::write(full.path().join("ballast"), vec![1; 12 << 10]).expect("fits");
     let text = format!(
         "[daemon]\ndevices = [{:?}]\nsocket_group = \"\"\nrecord = {{ path = {record:?}, max_bytes = 1048576 }}\n{}",
-        device.name,
+        device.name(),
         fixed(&device, &[("read_ahead_kb", wanted)])
     );
     fs::write(dir.path().join("brisk.toml"), text).expect("written");
@@ -210,7 +210,7 @@ fn a_full_disk_stops_the_record_and_nothing_else() {
 fn clients_that_stall_or_flood_do_not_delay_other_clients() {
     let _turn = turn();
     let Some(device) = Loop::new() else { return };
-    let daemon = Briskd::start(place(&[&device.name], NO_ENGINE), &[]);
+    let daemon = Briskd::start(place(&[device.name()], NO_ENGINE), &[]);
     let socket = daemon.dir.path().join("run").join(SOCKET);
     let call = b"{\"method\":\"org.brisk.Daemon.GetStatus\"}\0";
     let flood = |stream: &mut UnixStream| {
@@ -240,7 +240,7 @@ fn a_launch_is_seen_from_its_group() {
     let Some(device) = Loop::new() else { return };
     brisk_requires::requires!(Groups);
     let v2 = brisk_sense::Sense::default().cgroups().expect("Linux").v2.expect("mounted");
-    let daemon = Briskd::start(place(&[&device.name], NO_ENGINE), &[]);
+    let daemon = Briskd::start(place(&[device.name()], NO_ENGINE), &[]);
     let dir = v2.mount_point.join(format!("app-daemon\\x2dtest-{}.scope", std::process::id()));
     let Some(mut app) = App::new(&dir) else { return };
     let mut received: Vec<String> = Vec::new();
@@ -273,10 +273,10 @@ fn a_dry_run_says_what_it_would_do_and_does_nothing() {
     let _turn = turn();
     let Some(device) = Loop::new() else { return };
     let (before, wanted) = other(&device);
-    let dir = place(&[&device.name], &fixed(&device, &[("read_ahead_kb", wanted)]));
+    let dir = place(&[device.name()], &fixed(&device, &[("read_ahead_kb", wanted)]));
     let (status, said) = run(dir.path(), &["--dry-run", "--once"]);
     assert!(status.success(), "{said}");
-    let line = format!("queue/{}/read_ahead_kb would be {wanted}, is {before}", device.name);
+    let line = format!("queue/{}/read_ahead_kb would be {wanted}, is {before}", device.name());
     assert!(said.contains(&line), "{said}");
     assert_eq!(device.get("read_ahead_kb"), before);
     assert!(!dir.path().join("run/journal").exists(), "a dry run keeps no journal");
@@ -289,9 +289,9 @@ fn a_recorded_session_is_decided_again_as_it_was() {
     let (_, wanted) = other(&device);
     let rest = format!(
         "[engines]\norder = [\"smartstorage\"]\ntrial = false\n[fixed]\n\"queue/{}/read_ahead_kb\" = {wanted}\n",
-        device.name
+        device.name()
     );
-    let daemon = Briskd::start(place(&[&device.name], &rest), &[]);
+    let daemon = Briskd::start(place(&[device.name()], &rest), &[]);
     let begun = std::time::Instant::now();
     while daemon.status().counts.rounds < 5 && begun.elapsed() < PATIENCE {
         daemon.client().answer("Reload", &[]).expect("usable");
@@ -316,10 +316,10 @@ fn a_device_that_goes_is_let_go() {
     let Some(gone) = Loop::new() else { return };
     let (_, wanted) = other(&device);
     let rest =
-        fixed(&device, &[("read_ahead_kb", wanted)]) + &format!("\"queue/{}/read_ahead_kb\" = {wanted}\n", gone.name);
-    let daemon = Briskd::start(place(&[&device.name, &gone.name], &rest), &[]);
+        fixed(&device, &[("read_ahead_kb", wanted)]) + &format!("\"queue/{}/read_ahead_kb\" = {wanted}\n", gone.name());
+    let daemon = Briskd::start(place(&[device.name(), gone.name()], &rest), &[]);
     assert_eq!(daemon.status().devices.len(), 2);
-    let name = gone.name.clone();
+    let name = gone.name().to_owned();
     drop(gone);
     // A loop device without its file stays, and is nothing to manage.
     let has = |status: &Status| status.settings.iter().any(|setting| setting.knob().to_string().contains(&name));
@@ -333,7 +333,7 @@ fn a_change_that_ends_at_the_same_value_is_no_external_change() {
     let _turn = turn();
     let Some(device) = Loop::new() else { return };
     let (_, wanted) = other(&device);
-    let daemon = Briskd::start(place(&[&device.name], &fixed(&device, &[("read_ahead_kb", wanted)])), &[]);
+    let daemon = Briskd::start(place(&[device.name()], &fixed(&device, &[("read_ahead_kb", wanted)])), &[]);
     let before = daemon.status();
     device.set("read_ahead_kb", "32");
     device.set("read_ahead_kb", wanted);

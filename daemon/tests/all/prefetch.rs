@@ -83,7 +83,7 @@ struct Mounted {
 
 impl Mounted {
     fn new(device: &Loop) -> Self {
-        let node = format!("/dev/{}", device.name);
+        let node = format!("/dev/{}", device.name());
         let mounted = Self { dir: tempfile::tempdir().expect("a directory") };
         for command in
             [Command::new("mkfs.ext4").args(["-q", &node]), Command::new("mount").arg(&node).arg(mounted.path())]
@@ -114,7 +114,7 @@ impl Slow {
     fn new(device: &Loop) -> Option<Self> {
         let groups = Sense::default().cgroups().expect("Linux");
         let file = groups.v1_with("blkio").map(|of| of.mount_point.join("blkio.throttle.read_bps_device"));
-        let number = fs::read_to_string(format!("/sys/block/{}/dev", device.name)).expect("a disk");
+        let number = fs::read_to_string(format!("/sys/block/{}/dev", device.name())).expect("a disk");
         let number = number.trim().to_owned();
         match file.map(|file| fs::write(&file, format!("{number} 6291456")).map(|()| file)) {
             Some(Ok(file)) => Some(Self { file, number }),

@@ -31,14 +31,15 @@ fn a_damaged_journal_always_ends_with_exit_code_1() {
     let _turn = turn();
     let Some(device) = Loop::new() else { return };
     let before = (device.get("read_ahead_kb"), device.get("max_sectors_kb"));
-    let fixed = ["read_ahead_kb\" = 64", "max_sectors_kb\" = 64"].map(|one| format!("\"queue/{}/{one}\n", device.name));
+    let fixed =
+        ["read_ahead_kb\" = 64", "max_sectors_kb\" = 64"].map(|one| format!("\"queue/{}/{one}\n", device.name()));
     let rest = format!("[engines]\norder = []\n[fixed]\n{}", fixed.concat());
     for (what, damage) in DAMAGES {
-        let (_, dir) = Briskd::start(place(&[&device.name], &rest), &[]).end(Signal::KILL);
+        let (_, dir) = Briskd::start(place(&[device.name()], &rest), &[]).end(Signal::KILL);
         let left = journals(dir.path());
         let text = fs::read_to_string(&left[0]).expect("a journal");
         fs::write(&left[0], damage(&text)).expect("written");
-        configure(dir.path(), &[&device.name], "[engines]\norder = []\n");
+        configure(dir.path(), &[device.name()], "[engines]\norder = []\n");
         for round in ["the start that finds it", "the next"] {
             let (status, said) = run(dir.path(), &["--once"]);
             let name = left[0].file_name().expect("a name").to_string_lossy();
@@ -57,7 +58,7 @@ fn a_damaged_journal_always_ends_with_exit_code_1() {
 fn the_exit_code_is_0_once_a_damaged_journal_is_removed_and_of_a_dry_run() {
     let _turn = turn();
     let Some(device) = Loop::new() else { return };
-    let dir = place(&[&device.name], "[engines]\norder = []\n");
+    let dir = place(&[device.name()], "[engines]\norder = []\n");
     fs::create_dir_all(dir.path().join("run/journal")).expect("a directory");
     let journal = dir.path().join("run/journal/briskd.1.json");
     fs::write(&journal, "{\"schema_ver").expect("a journal");

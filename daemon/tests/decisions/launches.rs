@@ -25,7 +25,7 @@ fn repeated(device: &Loop, command: &str) -> Command {
     shell.args([
         "-c",
         &format!("read -r line; while :; do {command} 2>/dev/null; done"),
-        &format!("/dev/{}", device.name),
+        &format!("/dev/{}", device.name()),
     ]);
     shell
 }
@@ -39,7 +39,7 @@ fn writer(device: &Loop) -> Option<App> {
     let group = app.with_file_name(format!("daemon-test-writer-{}", std::process::id()));
     let mut writer = App::with(&group, &mut repeated(device, WRITE))?;
     let sense = brisk_sense::Sense::default();
-    let written = || sense.disk_stats_of(&device.name).expect("readable").expect("there").write.requests;
+    let written = || sense.disk_stats_of(device.name()).expect("readable").expect("there").write.requests;
     writer.begin();
     let before = written();
     writer.go();
@@ -84,10 +84,10 @@ fn an_idle_launch_changes_no_setting() {
     const ID: &str = "daemon-test-idle";
     let _turn = turn();
     let Some(device) = Loop::new() else { return };
-    let daemon = Briskd::start(place(&[&device.name], CONFIG), &[]);
+    let daemon = Briskd::start(place(&[device.name()], CONFIG), &[]);
     let Some((dir, name)) = group(ID) else { return };
     let reads = format!("read -r line; {READ} 2>/dev/null; exec sleep 600");
-    let Some(mut app) = App::with(&dir, Command::new("sh").args(["-c", &reads, &format!("/dev/{}", device.name)]))
+    let Some(mut app) = App::with(&dir, Command::new("sh").args(["-c", &reads, &format!("/dev/{}", device.name())]))
     else {
         return;
     };
@@ -100,7 +100,7 @@ fn a_launch_on_another_disk_holds_no_settings_of_a_managed_one() {
     const ID: &str = "daemon-test-elsewhere";
     let _turn = turn();
     let Some(device) = Loop::new() else { return };
-    let daemon = Briskd::start(place(&[&device.name], CONFIG), &[]);
+    let daemon = Briskd::start(place(&[device.name()], CONFIG), &[]);
     let Some(_writer) = writer(&device) else { return };
     // Its program and its files are on the disk of the system.
     let Some((dir, name)) = group(ID) else { return };
@@ -114,7 +114,7 @@ fn an_app_that_only_writes_is_not_waited_for() {
     const ID: &str = "daemon-test-writers";
     let _turn = turn();
     let Some(device) = Loop::new() else { return };
-    let daemon = Briskd::start(place(&[&device.name], CONFIG), &[]);
+    let daemon = Briskd::start(place(&[device.name()], CONFIG), &[]);
     let Some((dir, _)) = group(ID) else { return };
     let four = format!("for n in 1 2 3; do (while :; do {WRITE}; done) & done; {WRITE}");
     let Some(mut app) = App::with(&dir, &mut repeated(&device, &four)) else { return };
@@ -133,7 +133,7 @@ fn an_app_that_only_writes_is_not_waited_for() {
         assert!(held.is_empty(), "{held:?}: {status:#?}");
         status.at_unix_ms > before.at_unix_ms + 3_000
     });
-    let rates = brisk_sense::Sense::default().disk_stats_of(&device.name).expect("readable").expect("there");
+    let rates = brisk_sense::Sense::default().disk_stats_of(device.name()).expect("readable").expect("there");
     assert!(rates.write.requests > 1_000, "the writers wrote: {rates:?}");
 }
 
@@ -142,7 +142,7 @@ fn a_launch_that_meets_writes_is_protected_while_it_lasts() {
     brisk_requires::requires!(Nice);
     let _turn = turn();
     let Some(device) = Loop::new() else { return };
-    let daemon = Briskd::start(place(&[&device.name], CONFIG), &[]);
+    let daemon = Briskd::start(place(&[device.name()], CONFIG), &[]);
     let Some((dir, name)) = group("daemon-test-meets") else { return };
     let Some(mut app) = App::with(&dir, &mut repeated(&device, READ)) else { return };
     app.begin();
@@ -161,7 +161,7 @@ fn a_launch_during_writes_is_raised_when_it_begins() {
     brisk_requires::requires!(Nice);
     let _turn = turn();
     let Some(device) = Loop::new() else { return };
-    let daemon = Briskd::start(place(&[&device.name], CONFIG), &[]);
+    let daemon = Briskd::start(place(&[device.name()], CONFIG), &[]);
     let Some(_writer) = writer(&device) else { return };
     let Some((dir, name)) = group("daemon-test-during") else { return };
     let Some(mut app) = App::with(&dir, &mut repeated(&device, READ)) else { return };

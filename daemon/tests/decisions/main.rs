@@ -19,9 +19,9 @@ fn a_tunable_without_its_scheduler_is_explained() {
     let _turn = turn();
     let Some(device) = Loop::new() else { return };
     let other = if device.get("scheduler") == "bfq" { "kyber" } else { "bfq" };
-    let knob = format!("queue/{}/{other}/low_latency", device.name);
+    let knob = format!("queue/{}/{other}/low_latency", device.name());
     let daemon =
-        Briskd::start(place(&[&device.name], &format!("[engines]\norder = []\n[fixed]\n\"{knob}\" = 0\n")), &[]);
+        Briskd::start(place(&[device.name()], &format!("[engines]\norder = []\n[fixed]\n\"{knob}\" = 0\n")), &[]);
     let setting = daemon.setting(&knob);
     assert_eq!((setting.resolved.rule, setting.outcome), (Rule::TunableWithoutScheduler, Outcome::Dropped));
     assert_eq!(daemon.status().counts.writes, 0);
@@ -33,8 +33,8 @@ fn own_writes_cause_no_scan_of_devices_and_external_ones_do() {
     let _turn = turn();
     let Some(device) = Loop::new() else { return };
     let wanted = if device.get("read_ahead_kb") == "256" { "512" } else { "256" };
-    let rest = format!("[engines]\norder = []\n[fixed]\n\"queue/{}/read_ahead_kb\" = \"{wanted}\"\n", device.name);
-    let daemon = Briskd::start(place(&[&device.name], &rest), &[]);
+    let rest = format!("[engines]\norder = []\n[fixed]\n\"queue/{}/read_ahead_kb\" = \"{wanted}\"\n", device.name());
+    let daemon = Briskd::start(place(&[device.name()], &rest), &[]);
     // Longer than settings settle and than two scans are apart.
     let status = daemon.status_when(|status| status.at_unix_ms >= status.started_unix_ms + 3_000);
     assert_eq!((status.counts.writes, status.counts.device_scans), (1, 1));

@@ -101,10 +101,10 @@ fn configure(device: &File, file: BorrowedFd<'_>) -> io::Result<()> {
 /// attached, as it was.
 ///
 /// For an open device the kernel defers LOOP_CLR_FD to the last close by setting a flag, which is cleared again here. A
-/// device that carries a file of another file system than `file_system` by now counts as detached.
+/// device that does not carry a file of the file system `file_system` any more counts as detached.
 pub(crate) fn detach_if_unused(name: &str, file_system: Option<u64>) -> io::Result<Option<File>> {
     let device = OpenOptions::new().read(true).open(node(name))?;
-    if is_of_another(&device, file_system) {
+    if has_left(&device, file_system) {
         return Ok(Some(device));
     }
     let detached = |error: &io::Error| error.raw_os_error() == Some(libc::ENXIO);
@@ -127,11 +127,14 @@ pub(crate) fn detach_if_unused(name: &str, file_system: Option<u64>) -> io::Resu
     }
 }
 
-/// Whether the open device carries a file of another file system: it was detached and attached again by another program
-/// since its name was found. While it is open it cannot be attached to another file.
-fn is_of_another(device: &File, file_system: Option<u64>) -> bool {
-    let carries = status(device).ok().map(|info| info.device);
-    file_system.is_some() && carries.is_some() && carries != file_system
+/// Whether the open device carries no file of the lab's file system: it was detached since its name was found, and
+/// another program may have it by now or any moment. One that carries such a file keeps it while it is open.
+fn has_left(device: &File, file_system: Option<u64>) -> bool {
+    file_system.is_some_and(|lab| match status(device) {
+        Ok(info) => info.device != lab,
+        // Of an attached device with a dead server the status cannot be read either.
+        Err(error) => error.raw_os_error() == Some(libc::ENXIO),
+    })
 }
 
 fn status(device: &File) -> io::Result<LoopInfo> {
@@ -154,11 +157,11 @@ pub(crate) fn users(sense: &Sense, name: &str) -> Result<Vec<String>> {
     Ok(users.map(|pid| format!("{} ({pid})", name(pid).unwrap_or_default())).collect())
 }
 
-/// Detaches the device unless it carries a file of another file system than `file_system` by now; the kernel completes
-/// it when the last user closes it.
+/// Detaches the device if it still carries a file of the file system `file_system`; the kernel completes it when the
+/// last user closes it.
 pub(crate) fn detach(name: &str, file_system: Option<u64>) -> io::Result<()> {
     let device = OpenOptions::new().read(true).open(node(name))?;
-    if is_of_another(&device, file_system) {
+    if has_left(&device, file_system) {
         return Ok(());
     }
     // SAFETY: LOOP_CLR_FD takes no argument.
@@ -171,11 +174,11 @@ pub(crate) fn detach(name: &str, file_system: Option<u64>) -> io::Result<()> {
     }
 }
 
-/// Whether a file system, swap or another exclusive user holds the device. One that carries a file of another file
-/// system than `file_system` by now is not examined: its new user may be refused what it opens exclusively meanwhile.
+/// Whether a file system, swap or another exclusive user holds the device. One that carries no file of `file_system`
+/// any more is not examined: its new user would be refused what it opens exclusively meanwhile.
 pub(crate) fn is_held(name: &str, file_system: Option<u64>) -> io::Result<bool> {
     let device = OpenOptions::new().read(true).open(node(name))?;
-    if is_of_another(&device, file_system) {
+    if has_left(&device, file_system) {
         return Ok(false);
     }
     match OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(node(name)) {

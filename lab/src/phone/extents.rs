@@ -14,6 +14,7 @@ use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
 use crate::phone::error::{Error, Result, io as failed};
+use crate::phone::running::though_claimed;
 
 /// The largest request that a lab device takes at once.
 const CHUNK_BYTES: u64 = 512 << 10;
@@ -53,8 +54,8 @@ pub(crate) fn copy(from: &Path, to: &Path, stop: &AtomicBool, progress: &mut dyn
     let image = File::open(from).map_err(failed(format!("open {}", from.display())))?;
     let len_bytes = image.metadata().map_err(failed(format!("examine {}", from.display())))?.len();
     let flags = libc::O_DIRECT | libc::O_EXCL;
-    let device = OpenOptions::new().write(true).custom_flags(flags).open(to);
-    let device = device.map_err(failed(format!("open {}", to.display())))?;
+    let device = || OpenOptions::new().write(true).custom_flags(flags).open(to);
+    let device = though_claimed(|| device().map_err(failed(format!("open {}", to.display()))))?;
     let chunks = chunks(&image, len_bytes, CHUNK_BYTES).map_err(failed(format!("examine {}", from.display())))?;
     let total_bytes: u64 = chunks.iter().map(|chunk| chunk.end - chunk.start).sum();
     let (next, done_bytes) = (AtomicUsize::new(0), AtomicU64::new(0));

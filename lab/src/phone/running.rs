@@ -9,6 +9,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use crate::device::Status;
 use crate::launch::App as Launch;
@@ -28,6 +29,9 @@ use crate::phone::{bus, extents, inside, mounts, swap_area, teardown};
 
 /// The file system grows in groups of this size; a smaller rest of a device stays unused.
 const GROUP_BYTES: u64 = 128 << 20;
+/// Attempts to open a device exclusively, and the time between two.
+const ATTEMPTS: u32 = 10;
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Name of the session bus's memory group, and of that of commands that are no app.
 const BUS_GROUP: &str = "bus";
 const OTHERS_GROUP: &str = "others";
@@ -73,7 +77,7 @@ impl Phone {
         if new.size_bytes >= check_image(&new.image)? + GROUP_BYTES {
             progress("growing the file system");
             let resize2fs = tool("resize2fs", "fits the image to the device", "e2fsprogs")?;
-            run(Command::new(resize2fs).arg(&device), &new.image)?;
+            though_claimed(|| run(Command::new(&resize2fs).arg(&device), &new.image))?;
         }
         check()?;
         progress("mounting");
@@ -93,11 +97,8 @@ impl Phone {
         let (device, root) = (self.device()?.to_owned(), self.dir.root());
         // Mount options as Android's for data; noinit_itable avoids background initialisation after growth.
         let flags = MountFlags::NOATIME | MountFlags::NODEV | MountFlags::NOSUID;
-        mount(&device, &root, "ext4", flags, c"noinit_itable").map_err(failed(format!(
-            "mount {} on {}",
-            device.display(),
-            root.display()
-        )))?;
+        let what = format!("mount {} on {}", device.display(), root.display());
+        though_claimed(|| mount(&device, &root, "ext4", flags, c"noinit_itable").map_err(failed(what.clone())))?;
         self.mount_support(&root)
     }
 
@@ -409,6 +410,19 @@ impl Drop for Phone {
     }
 }
 
+/// Repeats what opens the device exclusively, at most [`ATTEMPTS`] times. It may be claimed for a moment: by a program
+/// that attaches a loop device and was given the same free one, which the kernel refuses only then; by a child that
+/// another thread started while this process had the device open, until that child runs its program.
+pub(crate) fn though_claimed<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
+    for _ in 1..ATTEMPTS {
+        match attempt() {
+            Err(_) => std::thread::sleep(POLL_INTERVAL),
+            done => return done,
+        }
+    }
+    attempt()
+}
+
 /// Runs a tool on the device.
 pub(crate) fn run(command: &mut Command, image: &Path) -> Result<()> {
     let name = command.get_program().to_string_lossy().into_owned();
@@ -420,4 +434,24 @@ pub(crate) fn run(command: &mut Command, image: &Path) -> Result<()> {
     let said =
         String::from_utf8_lossy(&said).lines().filter(|line| !line.is_empty()).take(4).collect::<Vec<_>>().join("; ");
     Err(Error::Image { path: image.to_owned(), reason: format!("{name} says: {said}") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_that_stays_claimed_is_refused_in_the_end() {
+        let mut attempts = 0;
+        let refused = though_claimed(|| -> Result<()> {
+            attempts += 1;
+            Err(Error::Stopped)
+        });
+        assert!(matches!(refused, Err(Error::Stopped)) && attempts == ATTEMPTS);
+        let granted = though_claimed(|| {
+            attempts += 1;
+            if attempts == ATTEMPTS + 3 { Ok(attempts) } else { Err(Error::Stopped) }
+        });
+        assert_eq!(granted.expect("granted"), ATTEMPTS + 3);
+    }
 }

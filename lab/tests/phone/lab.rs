@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use brisk_requires::requires;
+use brisk_requires::{LoopDevice, requires};
 use lab_guard::{Guard, eventually, run};
 
 const PAGE: usize = 4096;
@@ -299,21 +299,29 @@ fn a_discard_frees_memory() {
     lab.nothing_is_left();
 }
 
+/// What a loop device carries and how it is set.
+fn settings(device: &LoopDevice) -> Vec<String> {
+    let dir = Path::new("/sys/block").join(device.name());
+    ["loop/backing_file", "queue/scheduler", "queue/nr_requests", "queue/max_sectors_kb", "queue/read_ahead_kb"]
+        .map(|file| fs::read_to_string(dir.join(file)).expect("it is still attached"))
+        .to_vec()
+}
+
 #[test]
 fn a_loop_device_of_someone_else_is_not_touched() {
     requires!(Program("losetup"));
     let Some(lab) = Guard::new() else { return };
     let image = lab.dir().join("image");
     File::create(&image).and_then(|file| file.set_len(8 << 20)).expect("image");
-    let foreign = lab_guard::ForeignLoop::attach(&image);
-    let before = foreign.settings();
+    let foreign = LoopDevice::attach(&image, &[]);
+    let (node, before) = (foreign.node().to_str().expect("UTF-8"), settings(&foreign));
     let device = lab.up(&["--preset", "galaxy-s5-emmc", "--size", "16M"]);
-    assert_ne!(device, foreign.device);
-    assert!(lab.refused(&["down", &foreign.device]).contains("not a lab device"));
+    assert_ne!(device, node);
+    assert!(lab.refused(&["down", node]).contains("not a lab device"));
     let pid = lab.json(&["ctl", &device])["server_pid"].as_u64().expect("pid").to_string();
     run("kill", &["-9", &pid]);
     lab.brisk(&["down", "--all", "--force"]);
-    assert_eq!(foreign.settings(), before);
+    assert_eq!(settings(&foreign), before);
     lab.nothing_is_left();
 }
 

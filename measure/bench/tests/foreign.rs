@@ -13,12 +13,12 @@ use brisk_bench::results::Header;
 use brisk_bench::storebench::{self, Budget, Options};
 use brisk_bench::study::{Common, slowdown};
 use brisk_bench::{Control, Sense};
-use brisk_requires::{Capability, available};
+use brisk_requires::{Capability, LoopDevice, available};
 
 /// A mounted loop device of 96 MiB.
 struct Disk {
     dir: tempfile::TempDir,
-    device: String,
+    device: LoopDevice,
 }
 
 fn tool(program: &str, args: &[&str]) -> String {
@@ -34,13 +34,16 @@ impl Disk {
         let dir = tempfile::tempdir().unwrap();
         let image = dir.path().join("image");
         std::fs::File::create(&image).unwrap().set_len(96 << 20).unwrap();
-        let device = tool("losetup", &["--find", "--show", image.to_str().unwrap()]);
-        let disk = Self { dir, device };
+        let disk = Self { device: LoopDevice::attach(&image, &[]), dir };
         // Nothing is left for the kernel to initialise after the mount.
-        tool("mkfs.ext4", &["-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", &disk.device]);
+        tool("mkfs.ext4", &["-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", disk.node()]);
         std::fs::create_dir(disk.path()).unwrap();
-        tool("mount", &[&disk.device, disk.path().to_str().unwrap()]);
+        tool("mount", &[disk.node(), disk.path().to_str().unwrap()]);
         Some(disk)
+    }
+
+    fn node(&self) -> &str {
+        self.device.node().to_str().unwrap()
     }
 
     fn path(&self) -> std::path::PathBuf {
@@ -50,10 +53,7 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        for args in [["umount", self.path().to_str().unwrap()], ["losetup", "--detach"]] {
-            let device = (args[0] == "losetup").then_some(self.device.as_str());
-            let _ = Command::new(args[0]).args(&args[1..]).args(device).status();
-        }
+        let _ = Command::new("umount").arg(self.path()).status();
     }
 }
 
@@ -116,7 +116,7 @@ fn requests_of_another_program_to_the_same_disk_are_a_warning() {
     let Some(disk) = Disk::make() else { return };
     for header in [measured(&disk, true, bench(&disk.path())), measured(&disk, true, study(&disk.path()))] {
         let text = told(&header).unwrap_or_else(|| panic!("no warning: {:?}", header.warnings));
-        let name = disk.device.strip_prefix("/dev/").unwrap();
+        let name = disk.device.name();
         assert!(text.contains(name) && text.contains("written"), "{text}");
     }
 }

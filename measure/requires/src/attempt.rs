@@ -84,7 +84,7 @@ pub(crate) fn swap() -> Result<(), String> {
 
 /// Asks for a free loop device, and opens it.
 pub(crate) fn loop_device() -> Result<(), String> {
-    let control = File::options().read(true).write(true).open("/dev/loop-control");
+    let control = crate::loop_device::loop_control();
     let control = control.map_err(|error| format!("cannot open /dev/loop-control: {error}"))?;
     // SAFETY: the request takes no argument; the descriptor is open.
     let number = returned(unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE) }.into());

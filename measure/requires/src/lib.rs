@@ -31,6 +31,7 @@
 mod attempt;
 mod capability;
 mod executable;
+mod loop_device;
 mod requirement;
 mod transcript;
 mod wait;
@@ -42,6 +43,7 @@ use std::path::Path;
 
 pub use capability::Capability;
 pub use executable::executable;
+pub use loop_device::{LoopDevice, loop_control};
 use requirement::Requirement;
 pub use transcript::transcript;
 pub use wait::{KilledLate, LIMIT, end_of, killed_late, line_with, next_line, until};

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use brisk_api::{Client, ClientError, SOCKET, Status};
 use brisk_core::state::SettingState;
-use brisk_requires::{Capability, available, end_of, killed_late};
+use brisk_requires::{Capability, LoopDevice, available, end_of, killed_late};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// A guard against hanging, no measure of anything.
@@ -27,7 +27,7 @@ pub(crate) fn turn() -> MutexGuard<'static, ()> {
 
 /// A loop device on a file of its own, detached when dropped.
 pub(crate) struct Loop {
-    pub(crate) name: String,
+    pub(crate) device: LoopDevice,
     _file: tempfile::NamedTempFile,
 }
 
@@ -37,15 +37,15 @@ impl Loop {
         available(&[Capability::Loop, Capability::Queue, Capability::Program("losetup")])?;
         let file = tempfile::NamedTempFile::new().expect("a file");
         file.as_file().set_len(16 << 20).expect("free space");
-        let made = Command::new("losetup").args(["--find", "--show"]).arg(file.path()).output().expect("losetup runs");
-        assert!(made.status.success(), "{made:?}");
-        let node = String::from_utf8(made.stdout).expect("a path");
-        let name = node.trim().strip_prefix("/dev/").expect("a node").to_owned();
-        Some(Self { name, _file: file })
+        Some(Self { device: LoopDevice::attach(file.path(), &[]), _file: file })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.device.name()
     }
 
     fn file(&self, setting: &str) -> PathBuf {
-        Path::new("/sys/block").join(&self.name).join("queue").join(setting)
+        Path::new("/sys/block").join(self.name()).join("queue").join(setting)
     }
 
     pub(crate) fn get(&self, setting: &str) -> String {
@@ -56,12 +56,6 @@ impl Loop {
 
     pub(crate) fn set(&self, setting: &str, value: &str) {
         std::fs::write(self.file(setting), value).expect("written");
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        let _ = Command::new("losetup").arg("--detach").arg(format!("/dev/{}", self.name)).status();
     }
 }
 

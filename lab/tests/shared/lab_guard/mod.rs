@@ -109,32 +109,6 @@ impl Drop for Guard {
     }
 }
 
-/// A loop device that is not the lab's.
-pub(crate) struct ForeignLoop {
-    pub(crate) device: String,
-}
-
-impl ForeignLoop {
-    pub(crate) fn attach(image: &Path) -> Self {
-        let image = image.to_str().expect("UTF-8");
-        Self { device: run("losetup", &["--find", "--show", image]).trim_end().to_owned() }
-    }
-
-    /// What it carries and how it is set.
-    pub(crate) fn settings(&self) -> Vec<String> {
-        let dir = Path::new("/sys/block").join(self.device.trim_start_matches("/dev/"));
-        ["loop/backing_file", "queue/scheduler", "queue/nr_requests", "queue/max_sectors_kb", "queue/read_ahead_kb"]
-            .map(|file| fs::read_to_string(dir.join(file)).expect("it is still attached"))
-            .to_vec()
-    }
-}
-
-impl Drop for ForeignLoop {
-    fn drop(&mut self) {
-        let _ = Command::new("losetup").args(["--detach", &self.device]).status();
-    }
-}
-
 /// Runs a tool, which must succeed, and gives what it printed.
 pub(crate) fn run(program: &str, words: &[&str]) -> String {
     let output = Command::new(program).args(words).output().unwrap_or_else(|e| panic!("{program}: {e}"));

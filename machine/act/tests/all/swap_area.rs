@@ -295,13 +295,13 @@ fn a_disk_that_has_the_name_now_is_left_alone() {
     let name = ground.dir.path().join("by-id");
     let fstab = ground.dir.path().join("fstab");
     fs::write(&fstab, "# mine\n").expect("written");
-    run("mkfs.ext4", &["-q", path(&second.node)]);
+    run("mkfs.ext4", &["-q", path(second.node())]);
     let precious = second.bytes();
     for has_systemd in [true, false] {
-        symlink(&first.node, &name).expect("a link");
+        symlink(first.node(), &name).expect("a link");
         let areas = ground.areas(has_systemd);
         set_up(&areas, &first.plan(&name)).expect("made");
-        let uuid = uuid_of(&first.node);
+        let uuid = uuid_of(first.node());
         assert_eq!(areas.made().expect("a record"), Some(first.plan(&name)), "the name that stays is kept");
         assert_eq!(
             fs::read_to_string(ground.dir.path().join("lib/swap.json")).expect("a record").matches(&uuid).count(),
@@ -316,28 +316,28 @@ fn a_disk_that_has_the_name_now_is_left_alone() {
             assert_eq!(fs::read_to_string(&fstab).expect("readable"), line);
         }
         // Names have moved: the area is found by its UUID.
-        fs::remove_file(&name).and_then(|()| symlink(&second.node, &name)).expect("a link");
+        fs::remove_file(&name).and_then(|()| symlink(second.node(), &name)).expect("a link");
         undo_all(&areas);
         assert!(second.bytes() == precious, "another disk was written to");
         assert_ne!(&first.bytes()[4086..4096], MARK, "the mark is taken back");
         assert_eq!(ground.files(), [name.clone(), fstab.clone()]);
         fs::remove_file(&name).expect("removed");
         // Its disk is not there.
-        symlink(&first.node, &name).expect("a link");
+        symlink(first.node(), &name).expect("a link");
         set_up(&areas, &first.plan(&name)).expect("made");
         let marked = first.bytes();
         let other_uuid = "00000000-0000-4000-8000-000000000000";
-        run("swaplabel", &["--uuid", other_uuid, path(&first.node)]);
-        fs::remove_file(&name).and_then(|()| symlink(&second.node, &name)).expect("a link");
+        run("swaplabel", &["--uuid", other_uuid, path(first.node())]);
+        fs::remove_file(&name).and_then(|()| symlink(second.node(), &name)).expect("a link");
         let undone = areas.undo().expect("undone in part");
         let [left] = &undone.left[..] else { panic!("one step: {:?}", undone.left) };
         let said = left.to_string();
         assert!(said.contains("is another one now") && said.contains("rm ") && said.contains("swap.json"), "{said}");
-        assert!(second.bytes() == precious && uuid_of(&first.node) == other_uuid);
+        assert!(second.bytes() == precious && uuid_of(first.node()) == other_uuid);
         assert!(matches!(areas.start(), Err(SwapAreaError::NotFound { is_another: true, .. })));
         assert_eq!(fs::read_to_string(&fstab).expect("readable"), "# mine\n");
         // It is there again.
-        fs::write(&first.node, marked).expect("written");
+        fs::write(first.node(), marked).expect("written");
         undo_all(&areas);
         fs::remove_file(&name).expect("removed");
     }
@@ -348,14 +348,14 @@ fn a_device_in_use_is_refused_by_the_check() {
     requires!(Root, Mount, Loop, Program("mkfs.ext4"), Program("mkswap"));
     let ground = Ground::new();
     let device = Device::new();
-    run("mkfs.ext4", &["-q", path(&device.node)]);
+    run("mkfs.ext4", &["-q", path(device.node())]);
     let place = ground.dir.path().join("place");
     fs::create_dir(&place).expect("a directory");
-    run("mount", &[path(&device.node), path(&place)]);
-    let refused = ground.areas(true).check(device.plan(&device.node));
+    run("mount", &[path(device.node()), path(&place)]);
+    let refused = ground.areas(true).check(device.plan(device.node()));
     run("umount", &[path(&place)]);
     assert!(matches!(refused, Err(SwapAreaError::InUse { .. })), "{refused:?}");
-    assert!(ground.areas(true).check(device.plan(&device.node)).is_ok());
+    assert!(ground.areas(true).check(device.plan(device.node())).is_ok());
 }
 
 #[test]
@@ -437,12 +437,12 @@ fn an_area_is_switched_on_with_its_priority_and_off() {
     // A device is on by the name of the kernel, and is found by that of the user.
     let device = Device::new();
     let name = ground.dir.path().join("by-id");
-    symlink(&device.node, &name).expect("a link");
+    symlink(device.node(), &name).expect("a link");
     areas.set_up(&areas.check(device.plan(&name)).expect("possible"), false).expect("made");
-    assert!(all().iter().any(|area| area.path == device.node));
+    assert!(all().iter().any(|area| area.path == device.node()));
     areas.start().expect("on already");
     undo_all(&areas);
-    assert!(all().iter().all(|area| area.path != device.node));
+    assert!(all().iter().all(|area| area.path != device.node()));
     assert_eq!(ground.files(), [name]);
 }
 

@@ -27,6 +27,8 @@ impl Loop {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let dir = tempfile::tempdir().expect("temporary directory");
         let number = 1000 + std::process::id() % 15_000 * 64 + NEXT.fetch_add(1, Ordering::Relaxed);
+        // No other test attaches it meanwhile.
+        let _lock = brisk_requires::loop_control().expect("/dev/loop-control");
         control(LOOP_CTL_ADD, number).expect("a loop device");
         let new = Self { number, dir };
         let file = new.dir.path().join("disk");

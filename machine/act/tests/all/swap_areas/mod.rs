@@ -1,11 +1,11 @@
 //! A small file system, a device, and places of a set-up of swap for a test.
 
 use std::fs;
-use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use brisk_act::{FlashArea, SwapAreaError, SwapAreas, SwapPlaces, SwapPlan, Undone};
+use brisk_requires::LoopDevice;
 
 pub(crate) const MIB: u64 = 1 << 20;
 
@@ -93,7 +93,7 @@ impl Drop for Ground {
 
 /// A device of 32 MiB.
 pub(crate) struct Device {
-    pub(crate) node: PathBuf,
+    loop_device: LoopDevice,
     _image: tempfile::NamedTempFile,
 }
 
@@ -101,9 +101,11 @@ impl Device {
     pub(crate) fn new() -> Self {
         let image = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).expect("an image");
         image.as_file().set_len(32 * MIB).expect("sized");
-        let node = PathBuf::from(run("losetup", &["--find", "--show", path(image.path())]));
-        assert!(fs::metadata(&node).expect("there").file_type().is_block_device());
-        Self { node, _image: image }
+        Self { loop_device: LoopDevice::attach(image.path(), &[]), _image: image }
+    }
+
+    pub(crate) fn node(&self) -> &Path {
+        self.loop_device.node()
     }
 
     pub(crate) fn plan(&self, name: &Path) -> SwapPlan {
@@ -111,14 +113,13 @@ impl Device {
     }
 
     pub(crate) fn bytes(&self) -> Vec<u8> {
-        fs::read(&self.node).expect("readable")
+        fs::read(self.node()).expect("readable")
     }
 }
 
 impl Drop for Device {
     fn drop(&mut self) {
-        let _ = Command::new("swapoff").arg(&self.node).stderr(std::process::Stdio::null()).status();
-        let _ = Command::new("losetup").arg("-d").arg(&self.node).status();
+        let _ = Command::new("swapoff").arg(self.node()).stderr(std::process::Stdio::null()).status();
     }
 }
 
