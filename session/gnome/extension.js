@@ -10,10 +10,10 @@ import {Extension} from 'resource:///org/gnome/shell/extensions/extension.js';
 const SOCKET = '/run/brisk/session.varlink';
 // An app may come to its group after it has a window; a daemon may be started later.
 const UNKNOWN_TRIES = 5;
-const UNKNOWN_AGAIN_S = 2;
-const NONE_AGAIN_S = 10;
+const UNKNOWN_AGAIN_MS = 2000;
+const NONE_AGAIN_MS = 10000;
 
-// Calls the daemon; `done` gets 'known', 'unknown' (no such app) or 'none' (no answer).
+// Calls the daemon; `done` gets 'known', 'unknown' (no such app) or 'none' (no answer), and what the daemon said.
 function tell(parameters, done) {
     const address = Gio.UnixSocketAddress.new(SOCKET);
     new Gio.SocketClient().connect_async(address, null, (client, connected) => {
@@ -24,8 +24,8 @@ function tell(parameters, done) {
             connection.get_input_stream().read_bytes_async(4096, GLib.PRIORITY_DEFAULT, null, (stream, read) => {
                 try {
                     const text = new TextDecoder().decode(stream.read_bytes_finish(read).toArray());
-                    const {error} = JSON.parse(text.split('\0')[0]);
-                    done(error ? (error.endsWith('NoSuchApp') ? 'unknown' : 'none') : 'known');
+                    const {error, parameters: said} = JSON.parse(text.split('\0')[0]);
+                    done(error ? (error.endsWith('NoSuchApp') ? 'unknown' : 'none') : 'known', said);
                 } catch {
                     done('none');
                 }
@@ -40,7 +40,9 @@ function tell(parameters, done) {
 export default class BriskSession extends Extension {
     enable() {
         this._timer = 0;
-        this._changed = global.display.connect('notify::focus-window', () => this._front(UNKNOWN_TRIES));
+        this._patienceMs = 0;
+        this._changing = false;
+        this._changed = global.display.connect('notify::focus-window', () => this._change());
         this._front(UNKNOWN_TRIES);
     }
 
@@ -50,6 +52,17 @@ export default class BriskSession extends Extension {
         this._changed = 0;
         this._wait(0);
         tell({}, () => {});
+    }
+
+    // A change is told as late as the daemon allows: the app answers its user first, and of a change back nothing has
+    // to be told.
+    _change() {
+        if (this._changing)
+            return;
+        if (!this._patienceMs)
+            return this._front(UNKNOWN_TRIES);
+        this._wait(this._patienceMs, UNKNOWN_TRIES);
+        this._changing = true;
     }
 
     _front(tries) {
@@ -69,27 +82,29 @@ export default class BriskSession extends Extension {
     // Tells the first that the daemon knows; a window of no app puts no app in front.
     _next(window, named, tries) {
         const [parameters, ...others] = named;
-        tell(parameters ?? {}, answer => {
+        tell(parameters ?? {}, (answer, said) => {
+            this._patienceMs = said?.patience_ms ?? 0;
             // Another window came meanwhile, or this was disabled.
             if (global.display.focus_window !== window || !this._changed)
                 return;
             if (answer === 'none')
-                this._wait(NONE_AGAIN_S, tries);
+                this._wait(NONE_AGAIN_MS, tries);
             else if (parameters && answer === 'unknown')
                 this._next(window, others, tries);
             else if (!parameters && window && tries > 1)
-                this._wait(UNKNOWN_AGAIN_S, tries - 1);
+                this._wait(UNKNOWN_AGAIN_MS, tries - 1);
         });
     }
 
     // Tells again after a time; 0: not.
-    _wait(seconds, tries) {
+    _wait(ms, tries) {
         if (this._timer)
             GLib.source_remove(this._timer);
         this._timer = 0;
-        if (!seconds)
+        this._changing = false;
+        if (!ms)
             return;
-        this._timer = GLib.timeout_add_seconds(GLib.PRIORITY_DEFAULT, seconds, () => {
+        this._timer = GLib.timeout_add(GLib.PRIORITY_DEFAULT, ms, () => {
             this._timer = 0;
             this._front(tries);
             return GLib.SOURCE_REMOVE;

@@ -52,7 +52,9 @@ def listen():
                 parameters = json.loads(call).get("parameters", {})
                 given = {name: value for name, value in parameters.items() if value is not None}
                 told.put(given)
-                client.sendall(json.dumps({"parameters": {"group": "app" if given else None}}).encode() + b"\0")
+                # A change is told so much later, by the windows that are there then.
+                said = {"group": "app" if given else None, "patience_ms": 300}
+                client.sendall(json.dumps({"parameters": said}).encode() + b"\0")
 
     def accept():
         while True:
