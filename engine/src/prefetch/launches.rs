@@ -170,17 +170,27 @@ fn begin(config: &Config, next: &mut State, observed: &Observed<'_>, group: &str
     next.launches.insert(group.to_owned(), launch);
 }
 
-/// Whether a device is known whose read-ahead can be set for a launch.
+/// Whether a device is known that reads little ahead, or is to in a launch that is learned.
 fn can_be_exact(config: &Config, observed: &Observed<'_>) -> bool {
-    config.mode == Mode::Adaptive && observed.devices.iter().any(|device| read_ahead_kib(device).is_some())
+    let reads_little = |device| too_much_kib(config, device) == Some(0) || wastes_read_ahead(config, device);
+    config.mode == Mode::Adaptive && observed.devices.iter().any(reads_little)
 }
 
-/// How much a device reads ahead without brisk, in KiB.
-fn read_ahead_kib(device: &Device) -> Option<u64> {
-    device.original(&QueueSetting::ReadAheadKb)?.parse().ok()
+/// How much more than in a launch that is learned a device reads ahead without brisk, in KiB.
+fn too_much_kib(config: &Config, device: &Device) -> Option<u64> {
+    let original: u64 = device.original(&QueueSetting::ReadAheadKb)?.parse().ok()?;
+    Some(original.saturating_sub(config.learn_read_ahead_kib))
 }
 
-/// The levels of launches that are learned exactly, of devices that read ahead more than that.
+/// Whether the device reads what is too much for longer than another small read takes. Others, such as UFS, read more
+/// for a launch sooner than they begin the smaller reads that a little read-ahead makes of it.
+fn wastes_read_ahead(config: &Config, device: &Device) -> bool {
+    let speeds = config.flash.unwrap_or_else(|| device.speeds());
+    let read_us = |kib: u64| kib as f64 / 1024.0 / speeds.read_mib_per_s * 1e6;
+    too_much_kib(config, device).is_some_and(|kib| read_us(kib) > speeds.random_read_us)
+}
+
+/// The levels of launches that are learned exactly.
 fn little_read_ahead(config: &Config, next: &State, observed: &Observed<'_>) -> Vec<Request> {
     let is_learned = |launch: &&Launch| launch.course == Course::Exact && launch.ended_ns.is_none();
     let Some(launch) = next.launches.values().find(is_learned) else { return Vec::new() };
@@ -189,8 +199,7 @@ fn little_read_ahead(config: &Config, next: &State, observed: &Observed<'_>) -> 
         let reason = Reason::rule("learn_which_pages_a_launch_uses").word("app", launch.id.as_str());
         Request::set(Knob::queue(&device.name, QueueSetting::ReadAheadKb), kib.to_string(), Objective::Delay, reason)
     };
-    let reads_more = |device: &&Device| read_ahead_kib(device).is_some_and(|original| original > kib);
-    observed.devices.iter().filter(reads_more).map(set).collect()
+    observed.devices.iter().filter(|device| wastes_read_ahead(config, device)).map(set).collect()
 }
 
 /// The launch ended: whether it counts is told, and what it used is asked for.

@@ -223,6 +223,29 @@ fn an_unknown_app_is_learned_exactly_and_its_next_launch_is_read_ahead() {
 }
 
 #[test]
+fn where_read_ahead_costs_less_than_another_read_a_launch_is_learned_with_it() {
+    let learned = |kind: &str, read_ahead_kib: &str| {
+        let mut machine = Machine::new();
+        machine.devices[0].kind = kind.to_owned();
+        machine.devices[0].originals[0].1 = read_ahead_kib.to_owned();
+        let set = levels(&machine.begin());
+        let course = machine.course();
+        machine.read_bytes = 12 * MIB;
+        machine.end();
+        assert_eq!(machine.launch(100_000, 200_000), Some(Course::Ahead), "{kind}");
+        (course.expect("a launch"), set.len())
+    };
+    for kind in ["emmc", "sd", "usb", "virtual"] {
+        assert_eq!(learned(kind, "128"), (Course::Exact, 1), "{kind}");
+        assert_eq!(learned(kind, "16"), (Course::Exact, 0), "{kind}");
+    }
+    for kind in ["ufs", "nvme"] {
+        assert_eq!(learned(kind, "128"), (Course::Alone, 0), "{kind}");
+        assert_eq!(learned(kind, "512"), (Course::Exact, 1), "{kind}");
+    }
+}
+
+#[test]
 fn what_the_first_launch_alone_used_is_not_read_ahead_of_the_third() {
     let mut machine = Machine::new();
     assert_eq!(machine.launch(0, 200_000), Some(Course::Exact));

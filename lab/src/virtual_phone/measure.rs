@@ -3,8 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
+use brisk_core::device::Speeds;
+use brisk_daemon::profiles::MeasuredSpeeds;
 use serde::Serialize;
 
+use crate::device::kind_of_preset;
 use crate::virtual_phone::image::{Images, Made};
 use crate::virtual_phone::machine::Machine;
 use crate::virtual_phone::memory_map::{FLASH_MIB, PAGES_PER_MIB};
@@ -114,6 +117,17 @@ fn paper_modes(engines: &[String]) -> String {
     papers.map(|engine| format!("[{engine}]\nmode = \"paper\"\n")).collect()
 }
 
+/// What brisk assumes of a device like that of the preset, by the bus that such a device is on: the module that stands
+/// for it is on none, and counts as eMMC without this.
+fn speeds(preset: &str) -> Result<String> {
+    let speeds = Speeds::of_kind(kind_of_preset(preset));
+    if speeds == Speeds::of_kind("") {
+        return Ok(String::new());
+    }
+    let measured = MeasuredSpeeds { model: preset.to_owned(), measured_at: "2026-01-01T00:00:00Z".to_owned(), speeds };
+    toml::to_string(&measured).map_err(|error| Error::BadOption(error.to_string()))
+}
+
 /// The conditions of a start.
 #[derive(Debug, Clone)]
 pub struct Conditions {
@@ -155,7 +169,13 @@ pub fn run(
         }
         _ => Default::default(),
     };
-    let texts = [("phone/plan", plan), ("phone/off", off), ("phone/engines", engines), ("phone/modes.toml", modes)];
+    let texts = [
+        ("phone/plan", plan),
+        ("phone/off", off),
+        ("phone/engines", engines),
+        ("phone/modes.toml", modes),
+        ("phone/speeds.toml", speeds(&conditions.flash.preset)?),
+    ];
     let mut texts = texts.map(|(name, text)| (name.to_owned(), text.into_bytes())).to_vec();
     for without in &conditions.without {
         texts.push(match without {
@@ -209,6 +229,16 @@ mod tests {
     use crate::virtual_phone::plan::Swap;
     use crate::vm::device::DeviceSpec;
     use crate::vm::sources::{Kernel, Source};
+
+    #[test]
+    fn a_phone_knows_of_its_flash_what_the_bus_would_tell() {
+        let of = |preset: &str| MeasuredSpeeds::parse(&speeds(preset).expect("a text")).ok().map(|found| found.speeds);
+        for emmc in ["galaxy-s5-emmc", "nexus4-emmc", "emmc-5.1", "pcm"] {
+            assert_eq!(of(emmc), None, "assumed anyway");
+        }
+        assert_eq!(of("ufs-3.1"), Some(Speeds::of_kind("ufs")));
+        assert_eq!(of("sd-pny"), Some(Speeds::of_kind("sd")));
+    }
 
     #[test]
     fn what_runs_of_brisk_is_parsed_as_it_is_named() {
