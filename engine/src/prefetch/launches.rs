@@ -30,6 +30,11 @@ use crate::prefetch::plan;
 
 /// A launch that is read ahead is checked so often.
 const LOOK_NS: u64 = 250_000_000;
+/// Writes of an installation or a download: more than this, in rate and since the last sample (a journal commits less,
+/// and so does a launch that keeps its settings), or so many in flight.
+const WRITES_MIN_BYTES_PER_S: f64 = 1e6;
+const WRITES_MIN_BYTES: f64 = 256e3;
+const QUEUED_MIN: u64 = 2;
 /// A launch of which no end is heard for this time is given up.
 const LOST_NS: u64 = 120_000_000_000;
 /// Size of a page, until a launch tells another.
@@ -63,6 +68,8 @@ pub struct Launch {
     pub learns: bool,
     /// Whether new pages come in by that.
     pub adds: bool,
+    /// Whether it began beside writes, where each small read waits for them: it keeps its read-ahead.
+    pub beside_writes: bool,
     pub ended_ns: Option<u64>,
     /// Sum of what is planned for it.
     pub planned_bytes: u64,
@@ -152,7 +159,8 @@ fn begin(config: &Config, next: &mut State, observed: &Observed<'_>, group: &str
     let known = next.learned.launched(&app.id);
     let is_due = known.learned < u64::from(LAUNCHES_MAX) || known.launches.is_multiple_of(LEARN_EVERY);
     let can_be_exact = can_be_exact(config, observed);
-    let course = if can_be_exact && known.begins_exactly() {
+    let beside_writes = can_be_exact && writes_compete(observed);
+    let course = if can_be_exact && !beside_writes && known.begins_exactly() {
         Course::Exact
     } else if known.files.is_empty() {
         Course::Alone
@@ -162,7 +170,7 @@ fn begin(config: &Config, next: &mut State, observed: &Observed<'_>, group: &str
     let learns = is_due || course == Course::Exact;
     // Where read-ahead cannot be set, or was so often enough, what is mapped has to do.
     let adds = !known.exact || !can_be_exact;
-    let mut launch = Launch::new(app.id.clone(), at_ns, course, learns, adds);
+    let mut launch = Launch { beside_writes, ..Launch::new(app.id.clone(), at_ns, course, learns, adds) };
     if let Some(known) = next.learned.app(&app.id).filter(|_| course == Course::Ahead) {
         let available_bytes = now.memory.available_bytes.unwrap_or(now.memory.free_bytes);
         launch.plan(plan::plan(config, &next.learned, known, PAGE_BYTES, available_bytes));
@@ -174,6 +182,20 @@ fn begin(config: &Config, next: &mut State, observed: &Observed<'_>, group: &str
 fn can_be_exact(config: &Config, observed: &Observed<'_>) -> bool {
     let reads_little = |device| too_much_kib(config, device) == Some(0) || wastes_read_ahead(config, device);
     config.mode == Mode::Adaptive && observed.devices.iter().any(reads_little)
+}
+
+/// Whether something writes to the devices.
+fn writes_compete(observed: &Observed<'_>) -> bool {
+    let interval = observed.previous.and_then(|previous| observed.now.since(previous));
+    observed.devices.iter().any(|device| {
+        let totals = observed.now.disks.iter().find(|disk| disk.name == device.name);
+        let written = interval.as_ref().is_some_and(|interval| {
+            let disk = interval.disks.iter().find(|disk| disk.name == device.name);
+            let rate = disk.map_or(0.0, |disk| disk.write.bytes_per_s);
+            rate >= WRITES_MIN_BYTES_PER_S && rate * interval.elapsed_ns as f64 / 1e9 >= WRITES_MIN_BYTES
+        });
+        written || totals.and_then(|totals| totals.in_flight_write_requests) >= Some(QUEUED_MIN)
+    })
 }
 
 /// How much more than in a launch that is learned a device reads ahead without brisk, in KiB.
@@ -225,7 +247,12 @@ fn learn(config: &Config, next: &mut State, launch: &Launch, used: &LaunchFiles)
         return None;
     }
     let pages: u64 = used.files.iter().flat_map(|file| &file.used).map(|range| range.pages).sum();
-    let cold = launch.read_at_least(pages.saturating_mul(used.page_bytes) / 2);
+    // Beside writes it also maps what was read ahead around that: an exact launch is still to come.
+    let cold = if launch.beside_writes {
+        Some(false)
+    } else {
+        launch.read_at_least(pages.saturating_mul(used.page_bytes) / 2)
+    };
     let has_changed = next.learned.learn(config, &launch.id, used, How { adds: launch.adds, cold });
     if has_changed {
         next.told.insert(launch.id.clone(), Told::Anew);
@@ -305,6 +332,7 @@ impl Launch {
             course,
             learns,
             adds,
+            beside_writes: false,
             ended_ns: None,
             planned_bytes: 0,
             pages: Vec::new(),

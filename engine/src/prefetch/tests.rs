@@ -302,6 +302,24 @@ fn a_device_that_reads_ahead_no_more_is_left_alone() {
 }
 
 #[test]
+fn a_launch_beside_writes_keeps_its_read_ahead() {
+    let mut machine = Machine::new();
+    machine.call(Vec::new());
+    machine.writes_bytes = 600_000;
+    machine.call(Vec::new());
+    assert_eq!(levels(&machine.begin()), []);
+    machine.call(vec![EventKind::AppGone { group: GROUP.to_owned() }]);
+    assert_eq!(machine.launch(0, 200_000), Some(Course::Alone));
+    assert_eq!(machine.launch(100_000, 200_000), Some(Course::Ahead), "by what was mapped");
+    let exact = |machine: &Machine| machine.state.learned.app("reader").map(|app| app.exact);
+    assert_eq!(exact(&machine), Some(false));
+    machine.writes_bytes = 10_000;
+    machine.call(Vec::new());
+    assert_eq!(machine.launch(0, 200_000), Some(Course::Exact), "once nothing writes but a journal");
+    assert_eq!(exact(&machine), Some(true));
+}
+
+#[test]
 fn a_launch_that_tells_nothing_does_not_count() {
     let told = |machine: &mut Machine, own_bytes: u64, outcome: fn(u64) -> Outcome| {
         let requests = machine.begin();
