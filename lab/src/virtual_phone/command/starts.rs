@@ -94,14 +94,19 @@ impl<T: Send> Study<'_, T> {
                     without: phone.without.clone(),
                 };
                 let name = (self.name)(brisk, around.writers_bytes_per_s.is_some());
-                let file =
-                    format!("{}-{}-{}-{seed}.log", self.command, phone.image.arch.name(), name.replace(' ', "-"));
+                // Of this process: another may measure phones of the same name at the same time.
+                let (of, arch) = (std::process::id(), phone.image.arch.name());
+                let file = format!("{}-{arch}-{}-{seed}-{of}.log", self.command, name.replace(' ', "-"));
                 let log = source.phones().join(file);
                 let progress = |_: f64, doing: &str| tell(format!("{}, seed {seed}: {doing}", name.replace('_', " ")));
                 let watch = Watch { stop, progress: &progress };
                 let tasks = self.all_tasks(brisk, seed);
                 let port = measure::run(&images, &made, &conditions, &tasks, &log, phone.time_limit, watch)?;
-                self.start(name, seed, port).map_err(|why| Error::Refused { why, log })
+                match self.start(name, seed, port) {
+                    // It is kept where it tells why there is no result.
+                    Err(why) => Err(Error::Refused { why, log }),
+                    Ok(start) => std::fs::remove_file(&log).map(|()| start).map_err(Error::io("remove", &log)),
+                }
             },
             |_, doing| {
                 let before = begun.fetch_add(1, Ordering::Relaxed);
