@@ -9,7 +9,7 @@
 //! - [`learned`], [`history`]: which pages the launches of an app use. The first launch is *exact*: the kernel reads
 //!   ahead little (a setting, `queue/DEVICE/read_ahead_kb`), so that what is mapped is nearly what was used. At 0 that
 //!   launch would take 1.11 to 1.25 of the time. Where read-ahead costs less than another read (UFS), it stays;
-//!   beside writes it stays too, and an exact launch comes later.
+//!   beside writes the first launches are left alone.
 //! - [`plan`]: what is read, in which order, and how much of it at once.
 //! - `launches`: launches that go on, from event to request; `survey`: what is known, for people.
 //!
@@ -25,7 +25,7 @@
 //! Properties, each with a test of the same name:
 //! - `the_same_inputs_give_the_same_decision`;
 //! - `an_unknown_app_is_learned_exactly_and_its_next_launch_is_read_ahead`;
-//! - `a_launch_beside_writes_keeps_its_read_ahead`;
+//! - `launches_beside_writes_are_left_alone_until_one_has_to_be_learned`;
 //! - `where_read_ahead_costs_less_than_another_read_a_launch_is_learned_with_it`;
 //! - `a_launch_that_tells_nothing_does_not_count`;
 //! - `what_is_read_ahead_ends_with_the_launch`; `reading_ahead_ends_when_memory_is_short_or_the_app_diverges`;

@@ -41,7 +41,7 @@ impl Default for Config {
             ["/home", "/root", "/tmp", "/var/tmp", "/run", "/media", "/mnt", "/sdcard", "/storage", "/data/media"];
         Self {
             mode: Mode::Adaptive,
-            learn_read_ahead_kib: 16,
+            learn_read_ahead_kib: 32,
             use_min_percent: 50.0,
             streams: 4,
             priority: "best-effort 5".to_owned(),

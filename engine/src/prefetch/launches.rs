@@ -30,6 +30,8 @@ use crate::prefetch::plan;
 
 /// A launch that is read ahead is checked so often.
 const LOOK_NS: u64 = 250_000_000;
+/// So many launches of an app that is not known exactly are left alone beside writes, before one is learned all the same.
+const LEFT_ALONE: u64 = 3;
 /// Writes of an installation or a download: more than this, in rate and since the last sample (a journal commits less,
 /// and so does a launch that keeps its settings), or so many in flight.
 const WRITES_MIN_BYTES_PER_S: f64 = 1e6;
@@ -55,7 +57,7 @@ pub enum Course {
     /// Its pages are learned, with little read-ahead.
     Exact,
     Ahead,
-    /// It goes without, since nothing is known of it.
+    /// It goes without, since nothing is known of it, or since something writes.
     Alone,
 }
 
@@ -68,8 +70,6 @@ pub struct Launch {
     pub learns: bool,
     /// Whether new pages come in by that.
     pub adds: bool,
-    /// Whether it began beside writes, where each small read waits for them: it keeps its read-ahead.
-    pub beside_writes: bool,
     pub ended_ns: Option<u64>,
     /// Sum of what is planned for it.
     pub planned_bytes: u64,
@@ -159,18 +159,21 @@ fn begin(config: &Config, next: &mut State, observed: &Observed<'_>, group: &str
     let known = next.learned.launched(&app.id);
     let is_due = known.learned < u64::from(LAUNCHES_MAX) || known.launches.is_multiple_of(LEARN_EVERY);
     let can_be_exact = can_be_exact(config, observed);
-    let beside_writes = can_be_exact && writes_compete(observed);
-    let course = if can_be_exact && !beside_writes && known.begins_exactly() {
+    // Each of the smaller reads would wait for the writes.
+    let is_left_alone = can_be_exact && !known.exact && known.launches <= LEFT_ALONE && writes_compete(observed);
+    let course = if is_left_alone {
+        Course::Alone
+    } else if can_be_exact && known.begins_exactly() {
         Course::Exact
     } else if known.files.is_empty() {
         Course::Alone
     } else {
         Course::Ahead
     };
-    let learns = is_due || course == Course::Exact;
+    let learns = !is_left_alone && (is_due || course == Course::Exact);
     // Where read-ahead cannot be set, or was so often enough, what is mapped has to do.
     let adds = !known.exact || !can_be_exact;
-    let mut launch = Launch { beside_writes, ..Launch::new(app.id.clone(), at_ns, course, learns, adds) };
+    let mut launch = Launch::new(app.id.clone(), at_ns, course, learns, adds);
     if let Some(known) = next.learned.app(&app.id).filter(|_| course == Course::Ahead) {
         let available_bytes = now.memory.available_bytes.unwrap_or(now.memory.free_bytes);
         launch.plan(plan::plan(config, &next.learned, known, PAGE_BYTES, available_bytes));
@@ -247,12 +250,7 @@ fn learn(config: &Config, next: &mut State, launch: &Launch, used: &LaunchFiles)
         return None;
     }
     let pages: u64 = used.files.iter().flat_map(|file| &file.used).map(|range| range.pages).sum();
-    // Beside writes it also maps what was read ahead around that: an exact launch is still to come.
-    let cold = if launch.beside_writes {
-        Some(false)
-    } else {
-        launch.read_at_least(pages.saturating_mul(used.page_bytes) / 2)
-    };
+    let cold = launch.read_at_least(pages.saturating_mul(used.page_bytes) / 2);
     let has_changed = next.learned.learn(config, &launch.id, used, How { adds: launch.adds, cold });
     if has_changed {
         next.told.insert(launch.id.clone(), Told::Anew);
@@ -332,7 +330,6 @@ impl Launch {
             course,
             learns,
             adds,
-            beside_writes: false,
             ended_ns: None,
             planned_bytes: 0,
             pages: Vec::new(),
