@@ -57,7 +57,7 @@ pub enum Course {
     /// Its pages are learned, with little read-ahead.
     Exact,
     Ahead,
-    /// It goes without, since nothing is known of it, or since something writes.
+    /// It goes without, since too little is known of it, or since something writes.
     Alone,
 }
 
@@ -165,7 +165,7 @@ fn begin(config: &Config, next: &mut State, observed: &Observed<'_>, group: &str
         Course::Alone
     } else if can_be_exact && known.begins_exactly() {
         Course::Exact
-    } else if known.files.is_empty() {
+    } else if known.files.is_empty() || known.is_of_warm_launches() {
         Course::Alone
     } else {
         Course::Ahead

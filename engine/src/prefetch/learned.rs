@@ -154,6 +154,13 @@ impl AppLaunches {
         begins
     }
 
+    /// Whether all launches that were learned found what they use in memory: they map all that lies around it there, and
+    /// reading that ahead costs more than it gains.
+    #[must_use]
+    pub fn is_of_warm_launches(&self) -> bool {
+        !self.exact && self.learned <= u64::from(self.exact_tries)
+    }
+
     /// Takes in what a launch used. Says whether files were changed since the last one.
     fn learn(&mut self, config: &Config, used: &LaunchFiles, how: How) -> bool {
         let mut before = std::mem::take(&mut self.files);

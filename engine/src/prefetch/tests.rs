@@ -239,6 +239,12 @@ fn where_read_ahead_costs_less_than_another_read_a_launch_is_learned_with_it() {
         assert_eq!(learned(kind, "128"), (Course::Exact, 1), "{kind}");
         assert_eq!(learned(kind, "32"), (Course::Exact, 0), "{kind}");
     }
+    let mut machine = Machine::new();
+    machine.devices[0].kind = "ufs".to_owned();
+    machine.begin();
+    machine.end();
+    assert_eq!(machine.launch(0, 200_000), Some(Course::Alone), "all that is known was in memory");
+    assert_eq!(machine.launch(100_000, 200_000), Some(Course::Ahead));
     for kind in ["ufs", "nvme"] {
         assert_eq!(learned(kind, "128"), (Course::Alone, 0), "{kind}");
         assert_eq!(learned(kind, "512"), (Course::Exact, 1), "{kind}");
