@@ -14,7 +14,7 @@ pub struct Config {
     /// launch had in memory, by one thread, for each launch.
     pub mode: Mode,
     /// Adaptive: the read-ahead of the kernel during the first launch of an app, so that little more is learned than
-    /// the pages that the app asks for.
+    /// the pages that the app asks for. A device that reads the rest sooner than another page (UFS) keeps its own.
     pub learn_read_ahead_kib: u64,
     /// Adaptive: a page is read ahead when a launch uses it with this chance.
     pub use_min_percent: f64,
