@@ -30,7 +30,8 @@ use crate::prefetch::plan;
 
 /// A launch that is read ahead is checked so often.
 const LOOK_NS: u64 = 250_000_000;
-/// So many launches of an app that is not known exactly are left alone beside writes, before one is learned all the same.
+/// So many launches of an app that is not known exactly are left alone beside writes, before one is learned all the
+/// same.
 const LEFT_ALONE: u64 = 3;
 /// Writes of an installation or a download: more than this, in rate and since the last sample (a journal commits less,
 /// and so does a launch that keeps its settings), or so many in flight.

@@ -154,8 +154,8 @@ impl AppLaunches {
         begins
     }
 
-    /// Whether all launches that were learned found what they use in memory: they map all that lies around it there, and
-    /// reading that ahead costs more than it gains.
+    /// Whether all launches that were learned found what they use in memory: they map all that lies around it there,
+    /// and reading that ahead costs more than it gains.
     #[must_use]
     pub fn is_of_warm_launches(&self) -> bool {
         !self.exact && self.learned <= u64::from(self.exact_tries)
