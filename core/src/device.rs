@@ -81,8 +81,8 @@ pub fn with_firmware(model: &str, revision: &str) -> String {
 }
 
 impl Device {
-    /// The model name without the firmware revision: older versions of brisk stored measured parameters under it.
-    /// `None` where the device reports no firmware revision.
+    /// The model name without the firmware revision: a file of that name holds for all revisions that have none of
+    /// their own. `None` where the device reports no firmware revision.
     #[must_use]
     pub fn model_of_any_firmware(&self) -> Option<&str> {
         self.model.rsplit_once(FIRMWARE).map(|(model, _)| model)
