@@ -162,8 +162,9 @@ fn begin(config: &Config, next: &mut State, observed: &Observed<'_>, group: &str
     let can_be_exact = can_be_exact(config, observed);
     // Each of the smaller reads would wait for the writes.
     let is_left_alone = can_be_exact && !known.exact && known.launches <= LEFT_ALONE && writes_compete(observed);
-    let is_too_little =
-        known.files.is_empty() || config.mode == Mode::Adaptive && known.is_of_warm_launches() || is_left_alone;
+    // Where no device is known, what a launch read from it is not, either.
+    let tells_warm = config.mode == Mode::Adaptive && !observed.devices.is_empty();
+    let is_too_little = known.files.is_empty() || tells_warm && known.is_of_warm_launches() || is_left_alone;
     let course = if !is_left_alone && can_be_exact && known.begins_exactly() {
         Course::Exact
     } else if is_too_little {
