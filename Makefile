@@ -26,8 +26,8 @@ EMULATOR := $(if $(CROSS),qemu-$(if $(filter armhf,$(ARCH)),arm,aarch64))
 # Of packages: small, or release, which builds in a fraction of the time, for packages that are not distributed.
 PROFILE ?= small
 # Release binaries of this machine are those of make build.
-NAMED := $(if $(filter-out release,$(PROFILE))$(CROSS)$(STATIC),--target $(TRIPLE))
-BUILT := $(TARGET)/$(if $(NAMED),$(TRIPLE)/)$(PROFILE)
+NAMED = $(if $(filter-out release,$(PROFILE))$(CROSS)$(STATIC),--target $(TRIPLE))
+BUILT = $(TARGET)/$(if $(NAMED),$(TRIPLE)/)$(PROFILE)
 # Repeated code once, no tables for unwinding (but those of a C library inside, which ends the program where it misses
 # its own), and short relocations (glibc of at least 2.36). No path of this machine: the same source gives the same
 # bytes in any folder.
