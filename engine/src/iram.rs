@@ -4,7 +4,7 @@
 //! Little free memory makes launches wait, and the kernel ends apps that the user comes back to. This engine frees
 //! memory before it is needed, from where it costs least, and protects the likely next apps.
 //!
-//! - [`predict`]: which apps are likely next; the others may be ended first.
+//! - [`crate::kit::predict`]: which apps are likely next; the others may be ended first.
 //! - [`heap`]: how much memory an app will need, and the threshold above it.
 //! - [`importance`]: eight levels of apps; [`candidates`]: from which apps memory may be taken, in which order.
 //! - [`launch`]: launches that may not fit; [`price`]: when an end is worth its cost.
@@ -38,13 +38,13 @@ pub mod learned;
 mod limits;
 mod observe;
 mod paper;
-pub mod predict;
 pub mod price;
 pub mod schedule;
 mod survey;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::kit::predict::{Chance, Moment};
 use crate::kit::{BackOff, Engine};
 use brisk_core::action::Ends;
 use brisk_core::decision::{Decision, Observed, Uses};
@@ -198,8 +198,8 @@ impl State {
 
     /// What is expected of apps at this moment.
     fn outlook(&self, now: &Snapshot) -> Outlooks {
-        let chances = self.learned.predictor.chances(observe::moment(now, now.at_ns, self.context.utc_offset_s));
-        let by_id = |(rank, chance): (usize, &predict::Chance<'_>)| {
+        let chances = self.learned.predictor.chances(Moment::at(now, now.at_ns, self.context.utc_offset_s));
+        let by_id = |(rank, chance): (usize, &Chance<'_>)| {
             let relaunch_s = self.learned.relaunch_s(chance.app);
             (chance.app.to_owned(), Outlook { chance: chance.probability, rank: Some(rank), relaunch_s })
         };

@@ -5,6 +5,7 @@
 //! - [`check`]: [`Mode`], and checks of configurations; [`Section`] is the configuration of one engine.
 //! - [`learned`]: what is kept over restarts: the version of its text, apps of which the one used longest ago makes
 //!   room.
+//! - [`predict`]: which apps are likely to be used next.
 //! - [`back_off`]: what does not help is left alone, for longer each time.
 //! - `world`: snapshots, apps and steps for tests.
 //!
@@ -16,6 +17,7 @@
 pub mod back_off;
 pub mod check;
 pub mod learned;
+pub mod predict;
 #[cfg(test)]
 pub mod world;
 

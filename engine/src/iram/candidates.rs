@@ -37,7 +37,7 @@ pub use brisk_core::survey::Step;
 
 use crate::iram::config::{Config, Mode};
 use crate::iram::importance::{self, Importance, Rated};
-use crate::iram::predict::NEXT_APPS;
+use crate::kit::predict::NEXT_APPS;
 
 /// Chance that is assumed at the least: also an app that was never used may be the next one.
 const CHANCE_MIN: f64 = 0.001;

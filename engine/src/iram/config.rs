@@ -53,7 +53,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             mode: Mode::Adaptive,
-            protected_apps: crate::iram::predict::NEXT_APPS,
+            protected_apps: crate::kit::predict::NEXT_APPS,
             protected_max_percent: 40.0,
             reserve_min_percent: 4.0,
             reserve_max_percent: 25.0,

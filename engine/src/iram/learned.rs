@@ -12,7 +12,7 @@ use crate::kit::{Apps, Mode, Version};
 use serde::{Deserialize, Serialize};
 
 use crate::iram::heap::Heap;
-use crate::iram::predict::{Predictor, Repeats};
+use crate::kit::predict::{Predictor, Repeats};
 
 /// Weight of the newest launch in the mean.
 const NEWEST: f64 = 0.3;
@@ -115,7 +115,7 @@ mod tests {
     use crate::kit::learned::assert_keeps;
 
     use super::*;
-    use crate::iram::predict::{Moment, Use};
+    use crate::kit::predict::{Moment, Use};
 
     fn learned() -> Learned {
         let mut learned = Learned::default();

@@ -16,9 +16,9 @@ use brisk_core::outcome::Outcome;
 use brisk_core::snapshot::Snapshot;
 
 use crate::iram::candidates::Step;
-use crate::iram::predict::{Moment, Note, Use};
 use crate::iram::schedule::{self, S_NS};
 use crate::iram::{Known, Pending, State};
+use crate::kit::predict::{Moment, Note, Use};
 
 /// A launch counts as over when the app has not waited for storage for this time, which is no part of it.
 const REST_S: f64 = 1.0;
@@ -35,20 +35,6 @@ const NOT_DONE_NS: u64 = 30 * S_NS;
 const SAMPLED_MAX: usize = 300;
 /// Ends of the last minute count.
 const MINUTE_NS: u64 = 60 * S_NS;
-
-/// The moment of the wall clock at which `at_ns` was. Days and weeks are local where the system tells, otherwise those
-/// of UTC.
-pub(crate) fn moment(now: &Snapshot, at_ns: u64, utc_offset_s: Option<i32>) -> Moment {
-    const MINUTES_A_DAY: i64 = 24 * 60;
-    let ago_ms = now.at_ns.saturating_sub(at_ns) / 1_000_000;
-    let at_unix_ms = now.wall_unix_ms.saturating_sub(ago_ms);
-    let minute_of_week = |utc_offset_s: i32| {
-        let local_s = (at_unix_ms / 1_000) as i64 + i64::from(utc_offset_s);
-        // 1970-01-01 was a Thursday.
-        (local_s.div_euclid(60) + 3 * MINUTES_A_DAY).rem_euclid(7 * MINUTES_A_DAY) as u16
-    };
-    Moment { at_unix_ms, local_minute_of_week: utc_offset_s.map(minute_of_week) }
-}
 
 /// Takes in events and memory of apps.
 pub(crate) fn take(next: &mut State, observed: &Observed<'_>) {
@@ -78,7 +64,7 @@ pub(crate) fn take(next: &mut State, observed: &Observed<'_>) {
 }
 
 fn take_event(next: &mut State, now: &Snapshot, event: &Event, tells_front: bool) {
-    let at = moment(now, event.at_ns, next.context.utc_offset_s);
+    let at = Moment::at(now, event.at_ns, next.context.utc_offset_s);
     match &event.kind {
         EventKind::LaunchBegan { group } => {
             let Some(known) = next.groups.get_mut(group) else { return };

@@ -20,7 +20,7 @@ use std::time::Instant;
 
 use crate::results::{PredictionCost, PredictionResult, PredictionUser, PredictionWay};
 use brisk_engine::iram::Mode;
-use brisk_engine::iram::predict::{Moment, Note, Predictor, Repeats, Use};
+use brisk_engine::kit::predict::{Moment, Note, Predictor, Repeats, Use};
 
 use crate::memory::day::{Session, UserTrace};
 use baseline::Baseline;

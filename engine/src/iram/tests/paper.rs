@@ -1,6 +1,7 @@
 //! `mode = "paper"`: the rules of the chapter.
 
 use super::*;
+use crate::kit::predict::Moment;
 
 fn paper(aggression_level: u8) -> Config {
     Config { mode: Mode::Paper, aggression_level, ends_per_minute: 100, ..Config::default() }
@@ -41,7 +42,7 @@ fn the_nine_likely_next_apps_stay() {
     let events: Vec<EventKind> = ids.iter().map(|id| focused(id)).collect();
     machine.app("l").activity.focused = Some(true);
     let decision = machine.step(300, &events);
-    let moment = observe::moment(&machine.now, machine.now.at_ns, None);
+    let moment = Moment::at(&machine.now, machine.now.at_ns, None);
     let next: Vec<&str> = decision.state.learned.predictor.next(moment, 9).iter().map(|chance| chance.app).collect();
     assert_eq!(next.len(), 9);
     let mut stay: Vec<&str> = ids.into_iter().filter(|id| next.contains(id) || *id == "l").collect();

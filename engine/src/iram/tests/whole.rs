@@ -3,6 +3,7 @@
 use brisk_core::survey::{AppMemory, MemorySurvey};
 
 use super::*;
+use crate::kit::predict::Moment;
 
 fn config() -> Config {
     Config { protected_apps: 0, reserve_min_percent: 10.0, reserve_max_percent: 10.0, ..Config::default() }
@@ -444,7 +445,7 @@ proptest! {
     fn nothing_is_taken_from_a_protected_app(world in any_world(), config in any_config(), calls in any_calls()) {
         let mut wrong = Vec::new();
         run(&world, &config, &calls, |now, decision| {
-            let moment = observe::moment(now, now.at_ns, None);
+            let moment = Moment::at(now, now.at_ns, None);
             let next = decision.state.learned.predictor.next(moment, config.protected_apps.min(1));
             for once in once(decision).filter(|once| !once.favours_the_app()) {
                 let app = world.apps.iter().find(|app| app.group == once.group()).expect("of this world");
@@ -504,20 +505,7 @@ proptest! {
 }
 
 #[test]
-fn days_and_weeks_are_those_of_local_time_where_the_system_tells() {
-    // Monday, 2026-11-23 22:00 UTC.
-    let now = Snapshot { at_ns: 90_000_000_000, wall_unix_ms: 1_795_471_200_000, ..Snapshot::default() };
-    let minute = |utc_offset_s| observe::moment(&now, 30_000_000_000, utc_offset_s).local_minute_of_week;
-    assert_eq!(minute(None), None);
-    assert_eq!(minute(Some(0)), Some(21 * 60 + 59));
-    // Tuesday in India, and the hour before in New York.
-    assert_eq!(minute(Some(19_800)), Some(24 * 60 + 3 * 60 + 29));
-    assert_eq!(minute(Some(-18_000)), Some(16 * 60 + 59));
-    // Sunday, where the week begins later.
-    let monday = Snapshot { wall_unix_ms: 1_795_471_200_000 - 22 * 3_600_000, ..now.clone() };
-    let of_monday = observe::moment(&monday, monday.at_ns, Some(-60)).local_minute_of_week;
-    assert_eq!(of_monday, Some(7 * 24 * 60 - 1));
-    // An event tells, and uses are learned by it.
+fn uses_are_learned_by_local_time_where_an_event_tells_it() {
     let mut machine = Machine::new(config(), &["a"]);
     let decision = machine.step(2_000, &[EventKind::LocalTime { utc_offset_s: 19_800 }]);
     assert_eq!(decision.state.context.utc_offset_s, Some(19_800));

@@ -13,8 +13,8 @@ use brisk_core::causes::in_one_line;
 use brisk_core::device::Speeds;
 use brisk_daemon::daemon::Options;
 use brisk_engine::iram::learned::Learned;
-use brisk_engine::iram::predict::{Moment, Use};
 use brisk_engine::iram::{Config, Mode};
+use brisk_engine::kit::predict::{Moment, Use};
 
 use crate::study::briskd;
 

@@ -1,4 +1,4 @@
-//! Which apps are likely to be used next, so that they are protected and others are ended first.
+//! Which apps are likely to be used next, so that memory is kept or made ready for them and others are ended first.
 //!
 //! ```text
 //! Use (app, when) ─> Predictor::observe ─> history, weights          Note (unlock, notification) ─> Predictor::note
@@ -28,9 +28,10 @@ mod saved;
 mod start;
 
 use brisk_core::order::Order as _;
+use brisk_core::snapshot::Snapshot;
 use serde::{Deserialize, Serialize};
 
-use crate::iram::config::Mode;
+use crate::kit::Mode;
 
 use history::{Here, History};
 use mixture::{Forecast, Mixture};
@@ -59,6 +60,23 @@ pub struct Moment {
     pub at_unix_ms: u64,
     /// Local time: minutes since Monday 00:00, below 10,080. `None`: the time zone is unknown, and UTC is used.
     pub local_minute_of_week: Option<u16>,
+}
+
+impl Moment {
+    /// The moment of the wall clock at which `at_ns` (CLOCK_MONOTONIC) was. Days and weeks are local where the system
+    /// tells, otherwise those of UTC.
+    #[must_use]
+    pub fn at(now: &Snapshot, at_ns: u64, utc_offset_s: Option<i32>) -> Self {
+        const MINUTES_A_DAY: i64 = 24 * 60;
+        let ago_ms = now.at_ns.saturating_sub(at_ns) / 1_000_000;
+        let at_unix_ms = now.wall_unix_ms.saturating_sub(ago_ms);
+        let minute_of_week = |utc_offset_s: i32| {
+            let local_s = (at_unix_ms / 1_000) as i64 + i64::from(utc_offset_s);
+            // 1970-01-01 was a Thursday.
+            (local_s.div_euclid(60) + 3 * MINUTES_A_DAY).rem_euclid(7 * MINUTES_A_DAY) as u16
+        };
+        Self { at_unix_ms, local_minute_of_week: utc_offset_s.map(minute_of_week) }
+    }
 }
 
 /// An app came to the foreground.

@@ -373,3 +373,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn days_and_weeks_are_those_of_local_time_where_the_system_tells() {
+    // Monday, 2026-11-23 22:00 UTC.
+    let now = Snapshot { at_ns: 90_000_000_000, wall_unix_ms: 1_795_471_200_000, ..Snapshot::default() };
+    let minute = |utc_offset_s| Moment::at(&now, 30_000_000_000, utc_offset_s).local_minute_of_week;
+    assert_eq!(minute(None), None);
+    assert_eq!(minute(Some(0)), Some(21 * 60 + 59));
+    // Tuesday in India, and the hour before in New York.
+    assert_eq!(minute(Some(19_800)), Some(24 * 60 + 3 * 60 + 29));
+    assert_eq!(minute(Some(-18_000)), Some(16 * 60 + 59));
+    // Sunday, where the week begins later.
+    let monday = Snapshot { wall_unix_ms: 1_795_471_200_000 - 22 * 3_600_000, ..now.clone() };
+    let of_monday = Moment::at(&monday, monday.at_ns, Some(-60)).local_minute_of_week;
+    assert_eq!(of_monday, Some(7 * 24 * 60 - 1));
+}
