@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+import ipaddress
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import fleet
 import numpy as np
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 
 from brisk_fleet import columns, minisign, robust, submission
 from brisk_fleet.errors import FleetError
-from brisk_fleet.limits import RateLimit
+from brisk_fleet.limits import RateLimit, Votes
 
 TODAY = dt.date(2026, 11, 25)
 
@@ -69,7 +71,10 @@ def test_what_is_not_of_the_form_is_refused(change: object, why: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"[", b"NaN", b'{"id": 1, "id": 2}', b"[" * 100_000, b"x" * (257 << 10), b"\xff\xfe"]
+    "body",
+    [b"", b"[", b"NaN", b'{"id": 1, "id": 2}', b"[" * 100_000, b"x" * (257 << 10), b"\xff\xfe"]
+    # Deeper than the validator goes, and than Python does.
+    + [b"[" * depth + b"]" * depth for depth in (255, 256, 900, 5_000)],
 )
 def test_bytes_that_are_no_submission_are_refused(body: bytes) -> None:
     with pytest.raises(submission.InvalidError):
@@ -80,6 +85,50 @@ def test_bytes_that_are_no_submission_are_refused(body: bytes) -> None:
 def test_no_bytes_end_the_check_otherwise(body: bytes) -> None:
     with pytest.raises(submission.InvalidError):
         submission.check(body)
+
+
+# What JSON can write and a text cannot be: halves of surrogate pairs anywhere.
+TEXTS = st.text(st.characters(codec=None), max_size=20)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS,
+    lambda below: st.lists(below, max_size=4) | st.dictionaries(TEXTS, below, max_size=4),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=300)
+@given(st.data())
+def test_no_json_in_place_of_a_value_ends_the_check_otherwise(data: st.DataObject) -> None:
+    one = data.draw(st.sampled_from(fleet.samples()))
+    parent: Any = one
+    while True:
+        keys = list(parent) if isinstance(parent, dict) else list(range(len(parent)))
+        key = data.draw(st.sampled_from(keys))
+        if not isinstance(parent[key], dict | list) or not parent[key] or data.draw(st.integers(0, 4)) == 0:
+            break
+        parent = parent[key]
+    if isinstance(parent, dict) and data.draw(st.booleans()):
+        parent[data.draw(TEXTS)] = parent.pop(key)
+    else:
+        parent[key] = data.draw(VALUES)
+    try:
+        submission.check(fleet.body(one))
+    except submission.InvalidError as error:
+        # The answer is sent in UTF-8.
+        str(error).encode()
+
+
+@pytest.mark.parametrize("text", ["\ud800", "x\udfff", "\udc00\ud800"])
+def test_half_of_a_surrogate_pair_is_refused_wherever_it_is(text: str) -> None:
+    for place in ("value", "name"):
+        one = fleet.samples()[0]
+        inner = one["submission"]["machine"]
+        if place == "value":
+            inner["model"] = text
+        else:
+            inner[text] = "x"
+        with pytest.raises(submission.InvalidError, match="surrogate"):
+            fleet.accepted(one)
 
 
 def test_flags_exclude_what_is_not_the_storages() -> None:
@@ -181,6 +230,37 @@ def test_a_rate_limit_holds_over_any_window(times: list[float]) -> None:
     passed = [now for now in sorted(times) if limit.wait_s("a", now) == 0.0]
     for begin in passed:
         assert sum(begin <= now <= begin + 10 for now in passed) <= 15 + 1
+
+
+def test_a_client_is_an_address_of_ipv4_and_a_64_of_ipv6() -> None:
+    limit = RateLimit(per_s=0.1, burst=1.0)
+    addresses = ["203.0.113.1", "203.0.113.2", "2001:db8:1:2::1", "2001:db8:1:3::1", ""]
+    assert [limit.wait_s(one, 0.0) for one in addresses] == [0.0] * 5
+    for same in ("203.0.113.1", "::ffff:203.0.113.1", "2001:db8:1:2:ffff::7", "2001:db8:1:2::1%eth0", ""):
+        assert limit.wait_s(same, 0.0) > 0, same
+
+
+def test_votes_are_of_networks_and_days_and_memory_is_bounded() -> None:
+    votes = Votes([ipaddress.ip_network("10.0.0.0/8")], voters_max=2)
+    first = votes.voter("203.0.113.1", TODAY)
+    assert first is not None
+    assert votes.voter("10.1.2.3", TODAY) is None
+    assert votes.voter("::ffff:10.1.2.3", TODAY) is None
+    assert not votes.has_voted(first)
+    votes.count({first})
+    other = votes.voter("203.0.114.1", TODAY)
+    assert other is not None
+    assert votes.voter("203.0.113.200", TODAY) == first != other
+    assert (votes.has_voted(first), votes.has_voted(other)) == (True, False)
+    votes.count({other})
+    third = votes.voter("203.0.115.1", TODAY)
+    assert third is not None
+    assert votes.has_voted(third)
+    # Of another day nothing is known, not even that it is the same network.
+    tomorrow = votes.voter("203.0.113.1", TODAY + dt.timedelta(1))
+    assert tomorrow is not None
+    assert tomorrow != first
+    assert not votes.has_voted(tomorrow)
 
 
 def test_clients_have_limits_of_their_own_and_memory_is_bounded() -> None:

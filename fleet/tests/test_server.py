@@ -19,13 +19,14 @@ from typing import Any
 import fleet
 import httpx
 import pytest
-from conftest import Running, Start
+from conftest import Running, Start, fleet_command
 
 from brisk_fleet import submission
+from brisk_fleet.cli import main
 from brisk_fleet.errors import FleetError
 from brisk_fleet.server import DRAIN_BYTES_MAX
 from brisk_fleet.table import Table
-from brisk_fleet.writer import Writer
+from brisk_fleet.writer import Deletion, Writer
 
 MANY = ("--per-minute", "1000000", "--burst", "1000000")
 
@@ -67,6 +68,154 @@ def test_requests_beyond_the_rate_are_deferred(start: Start) -> None:
     assert int(answers[2].headers["retry-after"]) in range(1, 12)
 
 
+def sent(server: Running, count: int, model: str, factor: float, **headers: str) -> list[dict[str, Any]]:
+    """Submits devices of a model, each of which is a little different."""
+    made = [fleet.envelope([fleet.bench(factor + number / 1e3)], model=model) for number in range(count)]
+    for one in made:
+        answer = server.client.post(
+            "/v1/submissions", content=fleet.body(one), headers={"connection": "close", **headers}
+        )
+        assert answer.status_code == 201
+    return made
+
+
+def counted(table: Path | str) -> dict[str, int]:
+    """How many submissions of each model have a vote."""
+    rows = Table(str(table)).dataset().to_table(columns=["model", "flags", "excluded"]).to_pylist()
+    assert all(row["excluded"] == ("same_network" in row["flags"]) for row in rows)
+    return {
+        model: sum(row["model"] == model and not row["excluded"] for row in rows)
+        for row in rows
+        for model in [row["model"]]
+    }
+
+
+def test_an_address_has_one_vote_a_day_whatever_it_sends(start: Start, tmp_path: Path) -> None:
+    server = start("--proxy", "127.0.0.1", "--own", "192.168.0.0/16")
+    # As many at once as the rate allows: with a vote each they would be a fifth of 120 devices.
+    sent(server, 30, "A", 1.0, **{"x-forwarded-for": "203.0.113.7"})
+    # Neighbours of it, also with the address that a sender made up before that of the proxy.
+    sent(server, 2, "B", 1.1, **{"x-forwarded-for": "198.51.100.1, 203.0.113.8"})
+    sent(server, 2, "C", 1.2, **{"x-forwarded-for": "2001:db8:7:1::1"})
+    sent(server, 2, "D", 1.3, **{"x-forwarded-for": "2001:db8:7:2::1"})
+    sent(server, 2, "E", 1.4, **{"x-forwarded-for": "::ffff:198.51.100.9"})
+    # Devices of one's own.
+    sent(server, 5, "F", 1.5, **{"x-forwarded-for": "192.168.7.7"})
+    server.stop()
+    votes = {"A": 1, "B": 0, "C": 1, "D": 0, "E": 1, "F": 5}
+    assert counted(tmp_path / "table") == votes
+    # A table that is made of an export has no other votes.
+    assert main(["export", "--table", str(tmp_path / "table"), str(tmp_path / "out.jsonl")]) == 0
+    assert main(["ingest", "--table", str(tmp_path / "again"), str(tmp_path / "out.jsonl")]) == 0
+    assert counted(tmp_path / "again") == votes
+
+
+def test_only_a_named_proxy_tells_the_senders_address(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORWARDED_ALLOW_IPS", "*")
+    for number, (options, statuses) in enumerate(
+        [((), [422, 429]), (("--proxy", "10.0.0.0/8"), [422, 429]), (("--proxy", "127.0.0.0/8"), [422, 422])]
+    ):
+        server = start("--per-minute", "1", "--burst", "1", *options, table=tmp_path / str(number))
+        found = [
+            server.client.post("/v1/submissions", content=b"{}", headers={"x-forwarded-for": address}).status_code
+            for address in ("203.0.113.7", "198.51.100.7")
+        ]
+        assert found == statuses, options
+
+
+def test_a_vote_is_taken_by_what_is_stored_and_has_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    days = [dt.date(2026, 11, 25)]
+    table = Table.create(str(tmp_path / "table"))
+    writer = Writer(table, lambda: days[-1])
+    made = [fleet.accepted(fleet.envelope([fleet.bench(1.0 + n / 1e3)], model=f"M{n}")) for n in range(4)]
+    excluded = fleet.accepted(fleet.envelope([fleet.bench(1.0, ("foreign_io",))], model="X"))
+    writer.start()
+    append = table.append
+
+    def full(_rows: list[dict[str, Any]]) -> None:
+        monkeypatch.setattr(table, "append", append)
+        raise OSError(28, "No space left on device")
+
+    # Neither an excluded one nor one that cannot be stored is a vote, nor one that is there already.
+    assert writer.add(excluded, "203.0.113.1").result(60)
+    monkeypatch.setattr(table, "append", full)
+    with pytest.raises(OSError, match="No space"):
+        writer.add(made[0], "203.0.113.1").result(60)
+    assert writer.add(made[0], "203.0.113.1").result(60)
+    assert not writer.add(made[0], "203.0.113.1").result(60)
+    assert writer.add(made[1], "203.0.113.1").result(60)
+    days.append(dt.date(2026, 11, 26))
+    assert writer.add(made[2], "203.0.113.1").result(60)
+    assert writer.add(made[3], "203.0.113.1").result(60)
+    writer.stop()
+    rows = Table(str(tmp_path / "table")).dataset().to_table(columns=["model", "flags"]).to_pylist()
+    flags = {row["model"]: row["flags"] for row in rows}
+    none = ["same_network"]
+    assert flags == {"X": ["foreign_io"], "M0": [], "M1": none, "M2": [], "M3": none}
+
+
+def test_a_deletion_stays(start: Start, tmp_path: Path) -> None:
+    server = start(*MANY)
+    one, other = fleet.samples()[:2]
+    stolen = one | {"deletion_key_sha256": "0" * 64}
+    path = f"/v1/submissions/{one['id']}"
+    bearer = {"authorization": "Bearer secret"}
+    assert post(server, fleet.body(one)).status_code == 201
+    # It is known, with the key that it came with.
+    assert post(server, fleet.body(stolen)).status_code == 200
+    assert server.client.delete(path, headers=bearer).status_code == 204
+    for _ in range(2):
+        for again in (stolen, one):
+            answer = post(server, fleet.body(again))
+            assert (answer.status_code, answer.json()) == (
+                410,
+                {"error": "the submission is refused: it was deleted, and a deletion stays"},
+            )
+        assert server.client.delete(path, headers=bearer).status_code == 404
+        # Also after a crash.
+        server.kill()
+        server = start(*MANY)
+    assert post(server, fleet.body(other)).status_code == 201
+    assert server.stop() == ""
+    # And by files, among which an old export may be.
+    (tmp_path / "in.jsonl").write_bytes(fleet.body(stolen) + b"\n" + fleet.body(other))
+    assert main(["compact", "--table", str(tmp_path / "table")]) == 0
+    said = fleet_command("ingest", "--json", "--table", tmp_path / "table", tmp_path / "in.jsonl")
+    assert said.returncode == 0
+    got = json.loads(said.stdout)
+    assert (got["stored"], got["known"], got["skipped"]) == (0, 1, 1)
+    assert got["entries"][0]["why"] == "it was deleted, and a deletion stays"
+    assert {value.hex() for value in Table(str(tmp_path / "table")).ids()} == {other["id"]}
+
+
+def test_a_deletion_that_was_cut_short_is_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = fleet.accepted(fleet.samples()[0])
+    table = Table.create(str(tmp_path / "table"))
+    table.append([submission.row(one, dt.date(2026, 11, 25))])
+
+    class FailingDelta:
+        def delete(self, *_arguments: Any, **_options: Any) -> None:
+            raise OSError(5, "Input/output error")
+
+        def version(self) -> int:
+            return 1
+
+    monkeypatch.setattr(table, "_delta", FailingDelta())
+    with pytest.raises(OSError, match="Input"):
+        table.delete(one.id)
+    writer = Writer(Table(str(tmp_path / "table")), lambda: dt.date(2026, 11, 25))
+    writer.start()
+    # It is there until it is deleted.
+    assert not writer.add(one).result(60)
+    assert writer.delete(one.id, one.deletion_key_sha256).result(60) is Deletion.DONE
+    with pytest.raises(submission.DeletedError):
+        writer.add(one).result(60)
+    writer.stop()
+    assert writer.failure is None
+
+
 def test_huge_and_slow_clients_do_no_harm(start: Start) -> None:
     server = start(*MANY)
     host, port = server.url.removeprefix("http://").split(":")
@@ -102,6 +251,11 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield from places(below, (*path, key))
 
 
+def escaped(text: str) -> str:
+    """A text with half of a surrogate pair at its end, as JSON can escape it."""
+    return text + "\ud83d"
+
+
 def damaged(random_: random.Random, inner: dict[str, Any]) -> None:
     """Makes one value of a submission wrong, whatever it is: of another type, beyond every limit, unknown, or
     missing."""
@@ -115,11 +269,11 @@ def damaged(random_: random.Random, inner: dict[str, Any]) -> None:
     if isinstance(value, int | float) and not isinstance(value, bool):
         wrong += [-1, 10**400, "1", True]
     if isinstance(value, str):
-        wrong += ["", "x" * 10_000, "/etc/passwd", "a\nb", "ünï", 7]
+        wrong += ["", "x" * 10_000, "/etc/passwd", "a\nb", "ünï", 7, escaped(value), escaped(value)[::-1]]
     if isinstance(value, list):
         wrong += ["x", {}, value * 10_000 if value else [{}] * 10_000]
     if isinstance(value, dict):
-        wrong += [[], value | {"Unknown Key": 1}]
+        wrong += [[], value | {"Unknown Key": 1}, value | {escaped("model"): 1}]
     parent[key] = random_.choice(wrong)
 
 
@@ -142,14 +296,16 @@ def mutations(random_: random.Random) -> bytes:
     elif kind == 5:
         one["submission"]["storage"]["model"] = random_.choice(["", "/dev/sda", "x" * 65, 7, None, "<b>", "\u202e"])
     elif kind == 6:
-        return b"[" * random_.randrange(1, 200_000)
+        depth = random_.choice([200, 300, 900, random_.randrange(1, 200_000)])
+        begin, end = random_.choice([(b"[", b"]"), (b'{"id":', b"}")])
+        return begin * depth + random_.choice([b"", b"1" + end * depth])
     elif kind == 7:
         return text.replace(b"{", b'{"id": 1,', random_.randrange(1, 3)).replace(b"true", b"NaN")
     else:
         damaged(random_, one["submission"])
         if kind == 9:
             # The sender computes the id of what it sends.
-            with contextlib.suppress(submission.InvalidError):
+            with contextlib.suppress(submission.InvalidError, UnicodeEncodeError):
                 one["id"] = submission.identity(one["submission"])
     return fleet.body(one)
 

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import dataclasses
 import datetime as dt
+import ipaddress
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ from pathlib import Path
 
 from brisk_fleet import __version__, files, reading, whole
 from brisk_fleet.errors import FleetError
+from brisk_fleet.limits import Network
 from brisk_fleet.table import Table
 
 
@@ -106,6 +108,23 @@ def _parser() -> argparse.ArgumentParser:
         "--per-minute", type=float, default=30.0, metavar="N", help="submissions of one address (default: %(default)s)"
     )
     serve.add_argument("--burst", type=int, default=30, metavar="N", help="of these at once (default: %(default)s)")
+    serve.add_argument(
+        "--proxy",
+        type=_network,
+        action="append",
+        default=[],
+        metavar="ADDRESS",
+        help="reverse proxy, or network of some, whose X-Forwarded-For tells the sender's address (repeatable)",
+    )
+    serve.add_argument(
+        "--own",
+        type=_network,
+        action="append",
+        default=[],
+        metavar="NETWORK",
+        help="network of your own devices, such as 192.168.0.0/16 (repeatable): each of its submissions has a vote; "
+        "any other network, /24 of IPv4 or /48 of IPv6, has one vote a day",
+    )
 
     ingest = command(
         "ingest",
@@ -174,6 +193,13 @@ def _port(text: str) -> int:
     return int(text)
 
 
+def _network(text: str) -> Network:
+    try:
+        return ipaddress.ip_network(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"'{text}' is no address or network: {error}") from error
+
+
 def _say(text: str) -> None:
     """A report. Without a reader it changes nothing."""
     try:
@@ -195,7 +221,8 @@ def _serve(args: argparse.Namespace) -> int:
 
     if args.per_minute <= 0 or args.burst < 1:
         raise FleetError("--per-minute and --burst are positive")
-    server.serve(args.table, args.host, args.port, server.Options(args.per_minute, args.burst))
+    options = server.Options(args.per_minute, args.burst, proxies=tuple(args.proxy), own=tuple(args.own))
+    server.serve(args.table, args.host, args.port, options)
     return 0
 
 

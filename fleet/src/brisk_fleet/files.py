@@ -51,7 +51,7 @@ def ingest(place: str, paths: list[Path], today: dt.date, tell: Told) -> Ingeste
     got = Ingested()
     with table.writing(), table.failures("write to"):
         with table.failures("read"):
-            known = table.ids()
+            known, deleted = table.ids(), table.deleted_ids()
         batch: dict[bytes, submission.Accepted] = {}
 
         def commit() -> None:
@@ -64,11 +64,15 @@ def ingest(place: str, paths: list[Path], today: dt.date, tell: Told) -> Ingeste
         for item in reading.found(paths):
             if isinstance(item, reading.Document):
                 try:
-                    accepted = submission.check(item.body)
+                    accepted = submission.check(item.body, is_exported=True)
+                    key = bytes.fromhex(accepted.id)
+                    if key in deleted and key not in known:
+                        raise submission.DeletedError
+                except submission.DeletedError as error:
+                    item = reading.Skipped(item.place, str(error))
                 except submission.InvalidError as error:
                     item = reading.Refused(item.place, str(error))
                 else:
-                    key = bytes.fromhex(accepted.id)
                     if key in known or key in batch:
                         got.known += 1
                     else:
@@ -101,9 +105,11 @@ def export(table: Table, out: Path, form: str | None) -> int:
     with whole.replaced(out) as file, table.failures("read"):
         if form == "parquet":
             return write_public(table, file)
-        for batch in table.batches(["id", "deletion_key_sha256", "document"]):
+        for batch in table.batches(["id", "flags", "deletion_key_sha256", "document"]):
             for row in batch.to_pylist():
                 envelope = {key: row[key] for key in ("id", "deletion_key_sha256")}
+                if submission.SAME_NETWORK in row["flags"]:
+                    envelope[submission.SAME_NETWORK] = True
                 try:
                     envelope["submission"] = submission.document(row["document"])
                 except (zlib.error, ValueError) as error:

@@ -83,8 +83,12 @@ OPERATIONS: Final = (
             400: Answer("The client has left"),
             408: Answer("The body took too long"),
             409: Answer("The id is not the SHA-256 of the canonical JSON (RFC 8785) of the content"),
+            410: Answer("It was stored before and deleted: a deletion stays"),
             413: Answer(f"The body has more than {submission.BODY_BYTES_MAX} bytes"),
-            422: Answer("The body is no JSON, has a name twice in an object, or is not of the schema"),
+            422: Answer(
+                "The body is no JSON, has a name twice in an object or half of a surrogate pair in a text, "
+                "or is not of the schema"
+            ),
             429: _TOO_OFTEN,
             503: _NOT_NOW,
         },

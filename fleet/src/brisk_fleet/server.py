@@ -31,7 +31,7 @@ from starlette.routing import Route
 
 from brisk_fleet import openapi, submission
 from brisk_fleet.errors import FleetError
-from brisk_fleet.limits import RateLimit
+from brisk_fleet.limits import Network, RateLimit
 from brisk_fleet.table import Table
 from brisk_fleet.writer import Deletion, Writer
 
@@ -43,11 +43,14 @@ _RETRY_S = 5
 
 @dataclass(frozen=True)
 class Options:
-    """What `serve` is started with: rates are requests of one client."""
+    """What `serve` is started with: rates are requests of one client; `proxies` tell the client's address by
+    X-Forwarded-For; from an `own` network each submission has a vote."""
 
     per_minute: float = 30.0
     burst: int = 30
     connections_max: int = 1000
+    proxies: tuple[Network, ...] = ()
+    own: tuple[Network, ...] = ()
 
 
 class Refusal(Exception):  # it is an answer, not a fault
@@ -56,6 +59,11 @@ class Refusal(Exception):  # it is an answer, not a fault
     def __init__(self, status: int, why: str, headers: dict[str, str] | None = None) -> None:
         super().__init__(why)
         self.status, self.why, self.headers = status, why, headers
+
+
+def _refused(error: submission.InvalidError) -> Refusal:
+    status = {submission.WrongIdError: 409, submission.DeletedError: 410}.get(type(error), 422)
+    return Refusal(status, f"the submission is refused: {error}")
 
 
 def _retry(after_s: int) -> dict[str, str]:
@@ -147,26 +155,27 @@ class Receiver:
         self._answers.labels(route, str(answer.status_code)).inc()
         return answer
 
-    def _admit(self, request: Request) -> None:
+    def _admit(self, request: Request) -> str:
+        """Gives the client's address, if its rate allows the request."""
         client = request.client.host if request.client else ""
         wait_s = self._limit.wait_s(client, time.monotonic())
         if wait_s > 0:
             raise Refusal(429, "too many requests from one address", _retry(int(wait_s) + 1))
+        return client
 
     async def _submit(self, request: Request) -> Response:
-        self._admit(request)
+        client = self._admit(request)
         body = await _body(request)
         try:
             accepted = submission.check(body)
         except submission.InvalidError as error:
-            status = 409 if isinstance(error, submission.WrongIdError) else 422
-            raise Refusal(status, f"the submission is refused: {error}") from error
+            raise _refused(error) from error
         try:
-            is_new = await asyncio.wrap_future(self._writer.add(accepted))
+            is_new = await asyncio.wrap_future(self._writer.add(accepted, client))
         except queue.Full as error:
             raise Refusal(503, "too many submissions wait", _retry(_RETRY_S)) from error
         except submission.InvalidError as error:
-            raise Refusal(422, f"the submission is refused: {error}") from error
+            raise _refused(error) from error
         except Exception as error:  # the writer's: it has kept the reason for /healthz
             raise Refusal(503, "the table cannot be written now", _retry(_RETRY_S)) from error
         return JSONResponse({"id": accepted.id, "status": "stored" if is_new else "known"}, 201 if is_new else 200)
@@ -222,13 +231,16 @@ def serve(place: str, host: str, port: int, options: Options) -> None:
     table = Table.create(place)
     with table.writing(), socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as listener:
         with table.failures("read"):
-            writer = Writer(table, lambda: dt.datetime.now(dt.UTC).date())
+            writer = Writer(table, lambda: dt.datetime.now(dt.UTC).date(), options.own)
         app = Receiver(writer, options).app()
         config = uvicorn.Config(
             app,
             log_level="warning",
             access_log=False,
             server_header=False,
+            # Any client can send the header: it is read where a proxy sends it that the operator named.
+            proxy_headers=bool(options.proxies),
+            forwarded_allow_ips=[str(proxy) for proxy in options.proxies],
             limit_concurrency=options.connections_max,
             timeout_keep_alive=10,
             timeout_graceful_shutdown=20,

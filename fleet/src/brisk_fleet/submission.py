@@ -24,8 +24,10 @@ BODY_BYTES_MAX: Final = 256 << 10
 
 # Warnings that forbid the use of a result: the figures are not those of the storage alone.
 EXCLUDING: Final = frozenset(
-    {"not_direct", "cpu_pressure", "foreign_io", "lab_late", "cache_unverified", "implausible"}
+    {"not_direct", "cpu_pressure", "foreign_io", "lab_late", "cache_unverified", "implausible", "same_network"}
 )
+# The flag of a submission whose network had its vote of the day, and its member of a line of an export.
+SAME_NETWORK: Final = "same_network"
 
 # Fastest that the interface of a class transfers, in bytes/s, with a margin of a quarter: JEDEC eMMC 5.1 HS400
 # (400 MB/s), SD UHS-II (312 MB/s), UFS 4.0 (4,640 MB/s), NVMe over PCIe 5.0 x4 (15,750 MB/s), USB 3.2 2x2 (2,500 MB/s),
@@ -49,13 +51,22 @@ class WrongIdError(InvalidError):
     """A submission of the schema whose id is not that of its content."""
 
 
+class DeletedError(InvalidError):
+    """A submission that was in the table and was deleted."""
+
+    def __init__(self) -> None:
+        super().__init__("it was deleted, and a deletion stays")
+
+
 @dataclass(frozen=True)
 class Accepted:
-    """A submission that is valid: its id, the digest of its deletion key, and the submission itself."""
+    """A submission that is valid: its id, the digest of its deletion key, the submission itself, and whether its
+    network has a vote for it."""
 
     id: str
     deletion_key_sha256: str
     submission: dict[str, Any]
+    has_vote: bool = True
 
 
 def schema() -> dict[str, Any]:
@@ -79,8 +90,8 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def check(body: bytes) -> Accepted:
-    """Validates the bytes of an envelope.
+def check(body: bytes, is_exported: bool = False) -> Accepted:
+    """Validates the bytes of an envelope, or of a line of an export.
 
     Raises:
         InvalidError: when it is too large, no JSON in UTF-8, or not of the schema.
@@ -96,14 +107,21 @@ def check(body: bytes) -> Accepted:
         raise InvalidError("it is not UTF-8") from error
     except (ValueError, RecursionError) as error:
         raise InvalidError("it is no JSON") from error
-    fault = next(_VALIDATOR.iter_errors(value), None)
+    has_vote = not (is_exported and isinstance(value, dict) and value.pop(SAME_NETWORK, False))
+    try:
+        fault = next(_VALIDATOR.iter_errors(value), None)
+    except UnicodeEncodeError as error:
+        # JSON can escape half of a surrogate pair, which neither UTF-8 nor the table can hold.
+        raise InvalidError("a text of it is no Unicode: it has half of a surrogate pair") from error
+    except ValueError as error:
+        raise InvalidError("it is nested too deeply") from error
     if fault is not None:
         where = "/".join(str(part) for part in fault.instance_path) or "the document"
         raise InvalidError(f"{where[:120]} does not agree with the schema ({_rule(fault)})")
     submission = value["submission"]
     if value["id"] != identity(submission):
         raise WrongIdError("its id is not that of its content")
-    return Accepted(value["id"], value["deletion_key_sha256"], submission)
+    return Accepted(value["id"], value["deletion_key_sha256"], submission, has_vote)
 
 
 def _rule(fault: Any) -> str:
@@ -125,7 +143,10 @@ def row(accepted: Accepted, received: dt.date) -> dict[str, Any]:
     submission = accepted.submission
     storage, machine = submission["storage"], submission["machine"]
     measures = _measures(submission["results"])
-    flags = sorted(set(_flags(submission["results"])) | set(_implausible(storage["kind"], measures)))
+    flags = sorted(
+        {*_flags(submission["results"]), *_implausible(storage["kind"], measures)}
+        | (set() if accepted.has_vote else {SAME_NETWORK})
+    )
     return {
         "id": accepted.id,
         "day": dt.date.fromisoformat(submission["day"]),

@@ -3,7 +3,7 @@
 What `append` and `delete` have returned from is durable: on a directory, the files of the commit and their folders are
 flushed to the disk before. One process writes at a time (a lock on the directory); any number reads. A deletion
 rewrites the files that hold the row and removes the old ones at once, and those of commits that failed, so that deleted
-data is gone from the disk too.
+data is gone from the disk too. The id stays, as the name of an empty file in the folder `_deleted`.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ from brisk_fleet.whole import flush
 # Small files of single commits are joined once there are so many.
 FILES_MAX = 200
 _CHECKPOINT_COMMITS = 100
+# Readers of such tables ignore names with this beginning.
+_DELETED = "_deleted"
 # Readers decode a group of rows at once: the library's own million rows would be gigabytes, most of it documents.
 _PARQUET = WriterProperties(max_row_group_size=1 << 15, compression="SNAPPY")
 
@@ -130,6 +132,11 @@ class Table:
         column = self.dataset().to_table(columns=["id"]).column("id")
         return {bytes.fromhex(value) for chunk in column.chunks for value in chunk.to_pylist()}
 
+    def deleted_ids(self) -> set[bytes]:
+        """Gives the ids of all submissions that were deleted, as 32 bytes each."""
+        found = self._files().get_file_info(pa_fs.FileSelector(_DELETED, allow_not_found=True))
+        return {bytes.fromhex(file.base_name) for file in found if _is_id(file.base_name)}
+
     def append(self, rows: Sequence[dict[str, Any]]) -> None:
         """Adds rows in one commit; they are durable when it returns."""
         batch = pa.Table.from_pylist(list(rows), schema=columns.SCHEMA)
@@ -149,8 +156,13 @@ class Table:
 
     def delete(self, submission_id: str) -> None:
         """Removes a submission from the table and from the disk."""
-        if not (len(submission_id) == 64 and set(submission_id) <= set("0123456789abcdef")):
+        if not _is_id(submission_id):
             raise FleetError(f"'{submission_id[:80]}' is no id of a submission")
+        # First: a deletion that is cut short is repeated, and one that is done stays.
+        self._files().create_dir(_DELETED)
+        self._files().open_output_stream(f"{_DELETED}/{submission_id}").close()
+        if self.local is not None:
+            flush(self.local / _DELETED)
         before = self._delta.version()
         self._delta.delete(f"id = '{submission_id}'", writer_properties=_PARQUET)
         self._flush(before)
@@ -180,12 +192,15 @@ class Table:
 
     def dataset(self) -> Any:
         """Gives the current version as an Arrow dataset."""
+        return self._delta.to_pyarrow_dataset(filesystem=self._files() if self.local else None)
+
+    def _files(self) -> pa_fs.FileSystem:
+        """The file system whose root is the table."""
         if self.local is None:
-            return self._delta.to_pyarrow_dataset()
+            return self._delta.to_pyarrow_dataset().filesystem
         # The library's own file system is Python's: threads that still read when the interpreter ends would wait for
         # it, or abort.
-        native = pa_fs.SubTreeFileSystem(str(self.local.absolute()), pa_fs.LocalFileSystem())
-        return self._delta.to_pyarrow_dataset(filesystem=native)
+        return pa_fs.SubTreeFileSystem(str(self.local.absolute()), pa_fs.LocalFileSystem())
 
     def batches(self, names: list[str], rows: ds.Expression | None = None) -> Iterator[pa.RecordBatch]:
         """Gives columns of the current version, of all rows or of those that `rows` selects by these columns.
@@ -227,6 +242,10 @@ class Table:
             flush(entry)
         flush(self.local)
         flush(log)
+
+
+def _is_id(text: str) -> bool:
+    return len(text) == 64 and set(text) <= set("0123456789abcdef")
 
 
 def _sentence(error: BaseException) -> str:

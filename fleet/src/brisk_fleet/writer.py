@@ -12,14 +12,15 @@ import hmac
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
 from brisk_fleet import submission
 from brisk_fleet.errors import FleetError
+from brisk_fleet.limits import Network, Votes
 from brisk_fleet.table import FILES_MAX, Table
 
 _BATCH_MAX = 1000
@@ -28,6 +29,7 @@ _BATCH_MAX = 1000
 @dataclass(eq=False)
 class _Add:
     accepted: submission.Accepted
+    address: str | None
     done: Future[bool]
 
 
@@ -49,12 +51,13 @@ class Deletion(Enum):
 class Writer(threading.Thread):
     """Owns the table while the server runs."""
 
-    def __init__(self, table: Table, today: Callable[[], dt.date]) -> None:
+    def __init__(self, table: Table, today: Callable[[], dt.date], own: Sequence[Network] = ()) -> None:
         super().__init__(name="writer", daemon=True)
         self._table = table
         self._today = today
         self._queue: queue.Queue[_Add | _Delete | None] = queue.Queue(maxsize=10_000)
-        self._known = table.ids()
+        self._known, self._deleted = table.ids(), table.deleted_ids()
+        self._votes = Votes(own)
         self.failure: str | None = None
         self.files = table.file_count()
         self.commits = 0
@@ -65,10 +68,11 @@ class Writer(threading.Thread):
         """Submissions in the table."""
         return len(self._known)
 
-    def add(self, accepted: submission.Accepted) -> Future[bool]:
-        """Asks to store; the future gives whether it is new. Raises `queue.Full` when too many wait."""
+    def add(self, accepted: submission.Accepted, address: str | None = None) -> Future[bool]:
+        """Asks to store what came from `address`, whose network has one vote a day; the future gives whether it is new.
+        Raises `queue.Full` when too many wait."""
         done: Future[bool] = Future()
-        self._queue.put_nowait(_Add(accepted, done))
+        self._queue.put_nowait(_Add(accepted, address, done))
         return done
 
     def delete(self, submission_id: str, digest: str) -> Future[Deletion]:
@@ -110,14 +114,29 @@ class Writer(threading.Thread):
 
     def _commit(self, batch: list[_Add]) -> None:
         new: dict[bytes, _Add] = {}
-        for task in batch:
+        for task in list(batch):
             key = bytes.fromhex(task.accepted.id)
-            if key not in self._known:
+            if key in self._known:
+                continue
+            if key in self._deleted:
+                task.done.set_exception(submission.DeletedError())
+                batch.remove(task)
+            else:
                 new.setdefault(key, task)
         rows = []
+        voters: set[bytes] = set()
+        today = self._today()
         for key, task in list(new.items()):
+            accepted = task.accepted
+            voter = None if task.address is None else self._votes.voter(task.address, today)
+            if voter is not None and (voter in voters or self._votes.has_voted(voter)):
+                accepted = replace(accepted, has_vote=False)
             try:
-                rows.append(submission.row(task.accepted, self._today()))
+                row = submission.row(accepted, today)
+                rows.append(row)
+                # What its own warnings exclude has no vote, and takes none.
+                if voter is not None and not row["excluded"]:
+                    voters.add(voter)
             except Exception as error:  # of one submission, so that the others of the batch are stored
                 del new[key]
                 refused = submission.InvalidError("no row of the table can be made of it")
@@ -135,6 +154,7 @@ class Writer(threading.Thread):
             self.commits += 1
             self.commit_s += time.monotonic() - begun
             self._known.update(new)
+            self._votes.count(voters)
         for task in batch:
             task.done.set_result(new.get(bytes.fromhex(task.accepted.id)) is task)
 
@@ -151,6 +171,7 @@ class Writer(threading.Thread):
                 return
             self._table.delete(task.id)
             self._known.discard(key)
+            self._deleted.add(key)
             self.files = self._table.file_count()
             task.done.set_result(Deletion.DONE)
 
@@ -172,7 +193,7 @@ class Writer(threading.Thread):
             self.failure = f"{type(error).__name__}: {error}"
             try:
                 self._table.refresh()
-                self._known = self._table.ids()
+                self._known, self._deleted = self._table.ids(), self._table.deleted_ids()
             except BaseException as again:
                 self.failure = f"{type(again).__name__}: {again}"
             return error if isinstance(error, Exception) else FleetError(self.failure)
