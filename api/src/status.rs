@@ -213,6 +213,16 @@ pub struct Record {
     pub trouble: Option<String>,
 }
 
+/// What shows that an app begins or ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FoundBy {
+    /// Control groups, as desktops and Android make them for apps.
+    Groups,
+    /// Sessions of processes, of apps without a group of their own.
+    Sessions,
+}
+
 /// Everything at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
@@ -241,6 +251,8 @@ pub struct Status {
     pub left_alone: Vec<LeftAlone>,
     /// Apps that run.
     pub apps: Vec<App>,
+    /// What shows that an app begins; empty where nothing does.
+    pub found_by: Vec<FoundBy>,
     /// Requested settings, with what became of each.
     pub settings: Vec<SettingState>,
     /// The last one-shot actions, with what became of each.

@@ -2,8 +2,9 @@
 //!
 //! An app is a control group: one that a desktop named as an app's, or that Android made for one (each process has a
 //! group there; its id is the name of the package). Android starts processes of apps for their services too: one is
-//! launched when it is in front soon after it began. Where there are no
-//! such groups, a session of processes is one. When it comes to life, that is a launch; it ends when the app has not
+//! launched when it is in front soon after it began. A session of processes is one where no such group holds it:
+//! without a service manager that makes groups for apps, and in the scope of a login, in which desktops run that make
+//! none (`group_name::has_apps_by_session`). When it comes to life, that is a launch; it ends when the app has not
 //! waited for storage for a second, or after twenty. What an app tolerates is for `brisk_core::app` to say.
 //!
 //! Shells and launchers may tell which app is in front and which is launched (`told.rs`); what each app does for its
@@ -174,19 +175,15 @@ impl Apps {
         known.is_app().then_some(Event { at_ns, kind: EventKind::AppGone { group: known.group.name } })
     }
 
-    /// Removes all sessions: control groups stand for apps from now on.
-    pub fn forget_sessions(&mut self) {
-        self.known.retain(|_, known| known.session.is_none());
-    }
-
     pub fn sessions(&self) -> impl Iterator<Item = u32> {
         self.known.values().filter_map(|known| known.session.as_ref()).map(|session| session.id)
     }
 
-    /// Whether any group was named as an app's by a desktop.
+    /// Sessions that one of these processes has begun.
     #[must_use]
-    pub fn has_groups_of_apps(&self) -> bool {
-        self.known.values().any(|known| known.session.is_none() && known.is_app())
+    pub fn sessions_of(&self, pids: &[u32]) -> Vec<u32> {
+        let sessions = self.known.values().filter_map(|known| known.session.as_ref());
+        sessions.filter(|session| pids.contains(&session.pid)).map(|session| session.id).collect()
     }
 
     /// Updates which apps are in the foreground; `front` has the processes there, and is `None` where that is unknown;
@@ -401,6 +398,14 @@ impl TrackedGroup {
 
 fn dir_of_session(id: u32) -> PathBuf {
     Path::new("/proc").join(id.to_string())
+}
+
+/// Whether a session counts beside control groups: no group of a service manager stands for what runs in it. Where
+/// groups cannot be watched, those of apps do not stand for them either.
+#[must_use]
+pub fn is_told_by_session(group: Option<&Path>, watches_groups: bool) -> bool {
+    let is_of_app = |dir: &Path| dir.iter().any(|part| is_app(&part.to_string_lossy()));
+    group.is_none_or(|dir| group_name::has_apps_by_session(dir) || (!watches_groups && is_of_app(dir)))
 }
 
 /// Whether a directory is that of a session rather than a control group.

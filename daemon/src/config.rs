@@ -38,9 +38,13 @@ const RECORD_BYTES_MIN: u64 = 64 << 10;
 
 /// Service managers, buses, logs, logins, brisk itself, displays and what draws on them, sound, input.
 const PROTECTED: &str = "init dbus* systemd-* elogind* seatd* briskd polkit* accounts-daemon udisks* \
-     display-manager gdm* sddm* lightdm* greetd* Xorg X Xwayland gnome-shell* org.gnome.Shell* gnome-session* \
-     org.gnome.SettingsDaemon* gnome-keyring* plasmashell org.kde.plasmashell* plasma-* kwin* ksmserver* sway weston \
-     labwc wayfire phoc phosh* xdg-* pipewire* wireplumber* pulseaudio* ibus* fcitx* maliit* squeekboard*";
+     display-manager gdm* sddm* lightdm* greetd* lxdm* Xorg X Xwayland startx xinit Xsession gnome-shell* \
+     org.gnome.Shell* gnome-session* org.gnome.SettingsDaemon* gnome-keyring* startplasma* plasmashell \
+     org.kde.plasmashell* plasma-* kwin* ksmserver* sway weston labwc wayfire phoc phosh* cage niri river Hyprland \
+     cosmic-comp cosmic-session cosmic-panel cinnamon cinnamon-sessio* cinnamon-launch* muffin xfce4-session xfwm4 \
+     xfdesktop xfce4-panel xfsettingsd mate-session marco mate-panel lxqt-session lxqt-panel lxsession lxpanel \
+     budgie-* enlightenment* i3 openbox* fluxbox icewm* jwm awesome bspwm dwm herbstluftwm qtile xmonad* \
+     matchbox-window* xdg-* pipewire* wireplumber* pulseaudio* ibus* fcitx* maliit* squeekboard*";
 
 /// Package managers, indexers, backups, and what timers start.
 const BACKGROUND: &str = "apt-* packagekit* unattended-upgrades* dnf-* fwupd-refresh* snapd.refresh* flatpak-* man-db* \

@@ -7,6 +7,7 @@
 
 use brisk_api::LackingRight;
 use brisk_sense::{Right, Sense};
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
 /// Engines that need a right, and what goes missing without it.
 fn price(right: Right) -> (&'static [&'static str], &'static str) {
@@ -57,6 +58,19 @@ pub fn lacking(sense: &Sense) -> Vec<LackingRight> {
     Right::ALL.iter().filter(lacks).map(one).collect()
 }
 
+/// Gives up CAP_NET_ADMIN, which only the start needs, to ask for the kernel's messages of processes. To be called
+/// before there is a second thread: each has capabilities of its own.
+///
+/// # Errors
+/// When a filter of system calls refuses capset.
+pub fn give_up_net_admin() -> rustix::io::Result<()> {
+    let mut own = capabilities(None)?;
+    own.effective -= CapabilitySet::NET_ADMIN;
+    own.permitted -= CapabilitySet::NET_ADMIN;
+    own.inheritable -= CapabilitySet::NET_ADMIN;
+    set_capabilities(None, own)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,5 +86,16 @@ mod tests {
     fn engines_are_named_as_in_the_configuration() {
         let named: BTreeSet<&str> = Right::ALL.iter().flat_map(|right| price(*right).0).copied().collect();
         assert_eq!(named, crate::engines::NAMES.iter().copied().collect());
+    }
+
+    #[test]
+    fn the_right_over_the_network_is_given_up() {
+        // In a thread of its own: others keep theirs.
+        let left = std::thread::spawn(|| {
+            give_up_net_admin().expect("less is always allowed");
+            capabilities(None).expect("Linux")
+        });
+        let left = left.join().expect("no panic");
+        assert!(!(left.effective | left.permitted | left.inheritable).contains(CapabilitySet::NET_ADMIN));
     }
 }

@@ -9,9 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use brisk_api::Resting;
+use brisk_api::{FoundBy, Resting};
 use brisk_core::causes::in_one_line;
-use brisk_formats::group_name::is_of_app_manager;
 use brisk_sense::{
     BlockChange, BlockWatch, FrontWatch, GroupChange, GroupWatch, PressureWatch, QueueWatch, Resource, Sense,
     SessionChange, SessionWatch, TableWatch,
@@ -37,7 +36,7 @@ pub struct Sources {
     clock: Option<OwnedFd>,
     pub groups: Option<GroupWatch>,
     groups_pace: Pace,
-    /// Sessions of processes, where no control groups stand for apps.
+    /// Sessions of processes, which stand for apps without a control group of their own.
     pub sessions: Option<SessionWatch>,
     sessions_pace: Pace,
     front: Option<FrontWatch>,
@@ -137,18 +136,15 @@ impl Sources {
             Ok(false) => lacking.push(format!("{what}: this kernel lacks the notification")),
             Err(error) => lacking.push(format!("{what}: {}", in_one_line(&error))),
         };
+        // A hierarchy without groups is no lack where sessions stand for apps.
         let groups = attempts.using("watch_of_groups", || GroupWatch::new(sense));
-        let groups = split(groups, |outcome| have("no launches of apps are seen", outcome));
-        // A desktop, a service manager or Android names groups for apps; else sessions stand for them.
-        let named =
-            |group: &brisk_sense::Group| group.dir.iter().any(|part| is_of_app_manager(&part.to_string_lossy()));
-        let by_groups = groups.as_ref().is_some_and(|groups| groups.living().any(named));
-        let sessions = if by_groups {
-            None
-        } else {
-            let sessions = attempts.using("watch_of_sessions", || SessionWatch::new(sense).map(Some));
-            split(sessions, |outcome| have("no launches without control groups are seen", outcome))
-        };
+        let groups = split(groups, |outcome| {
+            have("apps with a control group of their own are not seen", outcome.map(|_| true));
+        });
+        let sessions = attempts.using("watch_of_sessions", || SessionWatch::new(sense).map(Some));
+        let sessions = split(sessions, |outcome| {
+            have("apps without a control group of their own are not seen", outcome);
+        });
         let front = split(attempts.using("watch_of_front", || FrontWatch::new(sense)), |_| ());
         let blocks = attempts.using("watch_of_devices", || BlockWatch::new().map(Some));
         let blocks = split(blocks, |outcome| have("new devices are not seen", outcome));
@@ -237,6 +233,13 @@ impl Sources {
     pub fn take_sessions(&mut self, now_ns: u64) -> brisk_sense::Result<Vec<SessionChange>> {
         self.sessions_pace.note_read(now_ns);
         self.sessions.as_mut().map_or_else(|| Ok(Vec::new()), |sessions| sessions.take(now_ns))
+    }
+
+    /// What shows that an app begins.
+    #[must_use]
+    pub fn found_by(&self) -> Vec<FoundBy> {
+        let groups = self.groups.as_ref().map(|_| FoundBy::Groups);
+        groups.into_iter().chain(self.sessions.as_ref().map(|_| FoundBy::Sessions)).collect()
     }
 
     /// Discards announcements of another foreground app.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use brisk_api::{Ended, LeftAlone, Status, Tried, Why, render};
+use brisk_api::{Ended, FoundBy, LeftAlone, Status, Tried, Why, render};
 use brisk_command::terminal::{bad, caution, good};
 use brisk_core::app::Tolerance;
 use brisk_core::arbiter::CONFIG;
@@ -54,6 +54,7 @@ pub(super) fn text(status: &Status) -> String {
         class(Tolerance::System),
         or_none(&launching.join(", ")),
     );
+    let _ = writeln!(text, "{}", found_by(&status.found_by));
     let (left_out, settings): (Vec<&SettingState>, Vec<&SettingState>) =
         status.settings.iter().partition(|setting| setting.outcome == Outcome::HeldOut);
     let _ = writeln!(text, "settings   {}", if settings.is_empty() { "all as before brisk" } else { "" });
@@ -136,6 +137,17 @@ pub(super) fn text(status: &Status) -> String {
         None => text += "record     none\n",
     }
     text
+}
+
+/// How apps are found, as a line.
+fn found_by(found_by: &[FoundBy]) -> String {
+    let by = |one| found_by.contains(&one);
+    match (by(FoundBy::Groups), by(FoundBy::Sessions)) {
+        (true, true) => "           found by control group, or by session of processes where they have none".to_owned(),
+        (true, false) => caution("           found by control group; those without one of their own are not seen"),
+        (false, true) => "           found by session of processes".to_owned(),
+        (false, false) => bad("!! no app is found: neither control groups nor sessions of processes can be watched"),
+    }
 }
 
 /// What is to be said where no disk is managed.
@@ -334,6 +346,9 @@ mod tests {
         let of_swap =
             "swap       3 MiB written by brisk so far; 512 MiB more may be written now ([mars] wear_mib_per_day)\n";
         assert!(text.contains(of_swap), "{text}");
+        assert!(text.contains("\n!! no app is found: neither control groups"), "{text}");
+        let by_both = plain(&super::text(&Status { found_by: vec![FoundBy::Groups, FoundBy::Sessions], ..status }));
+        assert!(by_both.contains("found by control group, or by session of processes where they have none\n"));
         assert!(text.contains("rights     lacks CAP_KILL: 'brisk doctor' says what that costs\n"), "{text}");
         assert!(text.contains("memory     earlyoom ends processes: brisk ends no app while it runs\n"), "{text}");
     }

@@ -280,7 +280,7 @@ mod tests {
         // A server that is a session of its own, like an app.
         let mut apps = Apps::default();
         let session =
-            |id, program: &str| brisk_sense::ProcessSession { id, program: program.to_owned(), of_user: true };
+            |id, program: &str| brisk_sense::ProcessSession { id, pid: id, program: program.to_owned(), of_user: true };
         apps.session_was_there(session(40, "pulseaudio"));
         apps.session_was_there(session(41, "mpv"));
         let plays = ProcessGroups { group: Some("/c".into()), session: Some("/proc/40".into()) };

@@ -46,7 +46,7 @@ fn only_apps_are_launched_and_what_was_there_is_not() {
 }
 
 fn session(id: u32, of_user: bool) -> ProcessSession {
-    ProcessSession { id, program: "foot".to_owned(), of_user }
+    ProcessSession { id, pid: id, program: "foot".to_owned(), of_user }
 }
 
 #[test]
@@ -70,9 +70,35 @@ fn a_session_of_a_person_is_an_app_where_there_are_no_groups() {
     assert_eq!(apps.groups().count(), 0);
     assert_eq!(apps.session_gone(40, 9), None);
     assert!(apps.session_gone(41, 9).is_some());
-    assert!(!apps.has_groups_of_apps());
-    apps.forget_sessions();
-    assert!(apps.list(&Choices::default(), &Services::default()).is_empty());
+}
+
+#[test]
+fn sessions_stay_beside_groups_of_apps_and_what_a_group_holds_is_that_app() {
+    let login = Path::new("/c/user.slice/user-1000.slice/session-2.scope");
+    let flatpak = "/c/user.slice/user-1000.slice/user@1000.service/app.slice/app-flatpak-org.example.Game-991.scope";
+    let service = Path::new("/c/user.slice/user-1000.slice/user@1000.service/session.slice/pipewire.service");
+    for (dir, watches, counts) in [
+        (None, true, true),
+        (Some(login), true, true),
+        (Some(Path::new(flatpak)), true, false),
+        (Some(service), true, false),
+        // Without a watch of groups, those of apps are no reason to know of none.
+        (Some(Path::new(flatpak)), false, true),
+        (Some(service), false, false),
+    ] {
+        assert_eq!(is_told_by_session(dir, watches), counts, "{dir:?} {watches}");
+    }
+    let mut apps = Apps::default();
+    apps.session_was_there(session(40, true));
+    // A leader that has ended; the program is that of its child.
+    apps.session_was_there(ProcessSession { pid: 51, ..session(50, true) });
+    apps.began(group(flatpak), 0);
+    let groups = |apps: &Apps| -> Vec<String> {
+        apps.list(&Choices::default(), &Services::default()).into_iter().map(|app| app.group).collect()
+    };
+    assert_eq!(groups(&apps), ["app-flatpak-org.example.Game-991.scope", "session-40", "session-50"]);
+    assert_eq!(apps.sessions_of(&[50, 51, 52]), [50]);
+    assert_eq!(apps.sessions_of(&[50]), [0; 0]);
 }
 
 #[test]

@@ -284,7 +284,12 @@ mod tests {
         assert_eq!(find(&apps, Target::Id("a".to_owned())), Ok(one));
         // Sessions too.
         let mut apps = Apps::default();
-        apps.session_was_there(brisk_sense::ProcessSession { id: 40, program: "foot".to_owned(), of_user: true });
+        apps.session_was_there(brisk_sense::ProcessSession {
+            id: 40,
+            pid: 40,
+            program: "foot".to_owned(),
+            of_user: true,
+        });
         let place = |_| ProcessGroups { group: Some("/c".into()), session: Some("/proc/40".into()) };
         assert_eq!(apps.find(&Target::Pid(41), place).map(|group| group.name), Ok("session-40".to_owned()));
     }

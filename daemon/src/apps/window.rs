@@ -111,7 +111,12 @@ mod tests {
     #[test]
     fn a_session_is_of_the_program_whose_name_the_kernel_cut() {
         let mut apps = Apps::default();
-        apps.session_was_there(ProcessSession { id: 40, program: "gnome-text-edit".to_owned(), of_user: true });
+        apps.session_was_there(ProcessSession {
+            id: 40,
+            pid: 40,
+            program: "gnome-text-edit".to_owned(),
+            of_user: true,
+        });
         assert_eq!(named(&apps, "gnome-text-editor"), ["session-40"]);
         assert_eq!(named(&apps, "gnome-text"), [""; 0]);
     }

@@ -215,6 +215,7 @@ impl Daemon {
                 .collect(),
             left_alone: machine.left_alone.clone(),
             apps: machine.apps.list(&self.policy.config.apps, &self.policy.config.services),
+            found_by: machine.sources.found_by(),
             settings: self.settings(),
             actions: state.actions.iter().cloned().collect(),
             notes: state.notes.clone(),

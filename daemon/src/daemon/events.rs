@@ -7,9 +7,11 @@ use brisk_api::render;
 use brisk_core::causes::in_one_line;
 use brisk_core::event::{Event, EventKind};
 use brisk_core::order::Gather as _;
-use brisk_sense::{BlockChange, GroupChange, QueueWatch, Resource, Sense, SessionChange, SessionWatch};
+use brisk_formats::group_name;
+use brisk_sense::{BlockChange, GroupChange, ProcessSession, QueueWatch, Resource, Sense, SessionChange, SessionWatch};
 
 use super::{Daemon, Machine, SETTLE_NS, timer};
+use crate::apps::{self, ProcessGroups};
 use crate::sources::Woken;
 
 /// Writes since the last round that engines are to see at once while an app is launched: fewer are a commit of a
@@ -120,7 +122,7 @@ impl Daemon {
             Ok(changes) => changes,
             Err(error) => {
                 self.report_trouble(format!(
-                    "launches without control groups are not seen any more: {}",
+                    "apps without a control group of their own are not seen any more: {}",
                     in_one_line(&error)
                 ));
                 self.machine.sources.sessions = None;
@@ -132,6 +134,7 @@ impl Daemon {
                 self.machine.killers.note(&session.program);
             }
             let event = match change {
+                SessionChange::Began(session) if !self.machine.is_told_by_session(&session) => None,
                 SessionChange::Began(session) => self.machine.apps.session_began(session, now_ns),
                 SessionChange::Gone(id) => self.machine.apps.session_gone(id, now_ns),
                 SessionChange::Unknown => {
@@ -153,9 +156,24 @@ impl Daemon {
             self.note_launch(event);
         }
         let known: BTreeSet<u32> = self.machine.apps.sessions().gather_set();
-        listed.into_values().filter(|session| !known.contains(&session.id)).for_each(|session| {
-            self.machine.apps.session_was_there(session);
-        });
+        for session in listed.into_values().filter(|session| !known.contains(&session.id)) {
+            if self.machine.is_told_by_session(&session) {
+                self.machine.apps.session_was_there(session);
+            }
+        }
+    }
+
+    /// A group of an app came to life: what it holds is that app, and no longer one by its session. Desktops and
+    /// `flatpak run` make the group after the process has begun.
+    fn drop_sessions_in(&mut self, dir: &Path) {
+        if !group_name::is_app(&group_name::last_name(dir)) {
+            return;
+        }
+        let pids = self.machine.sense.cgroup_processes(dir).ok().flatten().unwrap_or_default();
+        for id in self.machine.apps.sessions_of(&pids) {
+            let event = self.machine.apps.session_gone(id, self.moment.now.monotonic_ns);
+            self.note_launch(event);
+        }
     }
 
     pub(super) fn note_launch(&mut self, event: Option<Event>) {
@@ -197,6 +215,7 @@ impl Daemon {
             self.machine.killers.note(&group.name);
             let event = match change {
                 GroupChange::Began(group) => {
+                    self.drop_sessions_in(&group.dir);
                     let event = self.machine.apps.began(group.clone(), now_ns);
                     self.count_kills(&group);
                     event
@@ -208,12 +227,15 @@ impl Daemon {
             };
             self.note_launch(event);
         }
-        if self.machine.sources.sessions.is_some() && self.machine.apps.has_groups_of_apps() {
-            // Control groups stand for apps from now on.
-            self.machine.sources.sessions = None;
-            self.machine.apps.forget_sessions();
-        }
         self.aim_sampler();
+    }
+}
+
+impl Machine {
+    /// Whether a session stands for what runs in it.
+    fn is_told_by_session(&self, session: &ProcessSession) -> bool {
+        let place = ProcessGroups::of(&self.sense, &self.hierarchies, session.pid);
+        apps::is_told_by_session(place.group.as_deref(), self.sources.groups.is_some())
     }
 }
 

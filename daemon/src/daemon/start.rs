@@ -12,11 +12,11 @@ use brisk_api::resting::part;
 use brisk_core::causes::in_one_line;
 use brisk_formats::group_id;
 use brisk_record::{Configuration, Session};
-use brisk_sense::{Hierarchies, LocalTime, SampleChoice, Sampler, Sense, SessionWatch};
+use brisk_sense::{Hierarchies, LocalTime, ProcessSession, SampleChoice, Sampler, Sense, SessionWatch};
 
 use super::{Daemon, Machine, Moment, Policy, State, TIMERS};
 use crate::account::Account;
-use crate::apps::Apps;
+use crate::apps::{Apps, ProcessGroups, is_told_by_session};
 use crate::attempts::Attempts;
 use crate::clocks::Reading;
 use crate::config::{Config, Record};
@@ -87,13 +87,21 @@ impl Daemon {
         trouble.extend(complaints);
         let sources = Sources::open(&sense, &mut attempts).context("cannot receive signals")?;
         trouble.extend(sources.lacking.iter().cloned());
+        if let Err(errno) = crate::rights::give_up_net_admin() {
+            trouble.push(format!("CAP_NET_ADMIN is kept, as capset is refused: {errno}"));
+        }
         attempts.resting().for_each(|resting| brisk_program::warn!("briskd: {resting}"));
         trouble.iter().for_each(|trouble| brisk_program::warn!("briskd: {trouble}"));
         let mut apps = Apps::default();
         apps.expect_front(sources.knows_front());
         sources.groups.iter().flat_map(|groups| groups.living()).for_each(|group| apps.was_there(group.clone()));
+        // Without control groups no app has one.
+        let hierarchies = Hierarchies::of(&sense).unwrap_or_default();
         if let Some(Ok(listed)) = sources.sessions.as_ref().map(SessionWatch::listed) {
-            listed.into_values().for_each(|session| apps.session_was_there(session));
+            let group = |pid| ProcessGroups::of(&sense, &hierarchies, pid).group;
+            let counts =
+                |session: &ProcessSession| is_told_by_session(group(session.pid).as_deref(), sources.groups.is_some());
+            listed.into_values().filter(counts).for_each(|session| apps.session_was_there(session));
         }
         if let Ok(Some(front)) = sense.front_processes() {
             let processes = |dir: &Path| sense.cgroup_processes(dir).ok().flatten().unwrap_or_default();
@@ -155,8 +163,7 @@ impl Daemon {
         Ok(Self {
             machine: Machine {
                 sampler,
-                // Without control groups no app has one.
-                hierarchies: Hierarchies::of(&sense).unwrap_or_default(),
+                hierarchies,
                 screen: Screen::default(),
                 local_time: LocalTime::default(),
                 told_utc_offset_s: None,

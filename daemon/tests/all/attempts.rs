@@ -110,7 +110,7 @@ fn a_call_that_is_refused_costs_a_part_and_never_the_daemon() {
     for (call, lack) in [
         (libc::SYS_fanotify_init, Some(watches)),
         (libc::SYS_mincore, Some(watches)),
-        (libc::SYS_inotify_init1, Some("no launches of apps are seen")),
+        (libc::SYS_inotify_init1, Some("apps with a control group of their own are not seen")),
         (libc::SYS_pidfd_open, None),
         (libc::SYS_process_madvise, None),
         (libc::SYS_process_vm_readv, None),

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use brisk_act::{Actuator, Keeper, Paths, Sensed};
-use brisk_api::{Client, ClientError, Happening, LossKind, SOCKET, Status};
+use brisk_api::{Client, ClientError, FoundBy, Happening, LossKind, SOCKET, Status};
 use brisk_core::action::Once;
 use brisk_core::app::{App as Listed, AppFacts, Role, classify};
 use brisk_core::outcome::Outcome;
-use brisk_requires::requires;
+use brisk_requires::{Capability, requires, skip};
 use harness::{App, Briskd, configure, place};
 use rustix::process::{Gid, Signal, Uid};
 
@@ -302,4 +302,53 @@ fn a_kill_by_the_kernel_for_want_of_memory_is_seen() {
         assert_eq!(daemon.status().trouble.iter().filter(|what| what.contains("hook")).count(), 0);
     }
     brisk_requires::until("the end of the group", || std::fs::remove_dir(&limited).is_ok());
+}
+
+/// A sleep of the user nobody in a session of its own, in the group at `dir`.
+fn in_session(dir: &Path) -> std::process::Child {
+    let procs = std::ffi::CString::new(dir.join("cgroup.procs").into_os_string().into_encoded_bytes()).expect("a path");
+    let mut command = Command::new("sleep");
+    command.arg("600").gid(NOBODY);
+    // SAFETY: system calls alone between fork and exec.
+    unsafe {
+        command.pre_exec(move || {
+            let file = rustix::fs::open(&*procs, rustix::fs::OFlags::WRONLY, rustix::fs::Mode::empty())?;
+            rustix::io::write(&file, b"0")?;
+            rustix::process::setsid()?;
+            Ok(rustix::thread::set_thread_uid(Uid::from_raw(NOBODY))?)
+        })
+    };
+    command.spawn().expect("it starts")
+}
+
+#[test]
+fn apps_of_a_desktop_without_scopes_are_seen_before_and_after_one_that_makes_a_scope() {
+    requires!(Groups);
+    let daemon = Briskd::start(place(&[], NO_ENGINE), &[]);
+    let found_by = daemon.status().found_by;
+    if !found_by.contains(&FoundBy::Sessions) {
+        return skip(Capability::Connector, daemon.status().trouble.join("; "));
+    }
+    assert_eq!(found_by, [FoundBy::Groups, FoundBy::Sessions]);
+    let (dir, flatpak) = group_of("flatpak-org.brisk.Game");
+    let login = dir.with_file_name(format!("session-brisk{}.scope", std::process::id()));
+    // What is in the login's scope; both groups go at the end.
+    let Some(compositor) = App::new(&login) else { return };
+    compositor.begin();
+    let Some(game) = App::new(&dir) else { return };
+    let has = |status: &Status, group: &str| find(status, group).is_some();
+    let session_of = |child: &std::process::Child| format!("session-{}", child.id());
+    let first = in_session(&login);
+    daemon.status_when(|status| has(status, &session_of(&first)));
+    // It makes its scope after it has begun, as `flatpak run` does.
+    let mover = in_session(&login);
+    daemon.status_when(|status| has(status, &session_of(&mover)));
+    std::fs::write(dir.join("cgroup.procs"), mover.id().to_string()).expect("moved");
+    daemon.status_when(|status| has(status, &flatpak) && !has(status, &session_of(&mover)));
+    let last = in_session(&login);
+    daemon.status_when(|status| has(status, &session_of(&first)) && has(status, &session_of(&last)));
+    for mut child in [first, mover, last] {
+        child.kill().and_then(|()| child.wait()).expect("ended");
+    }
+    drop((game, compositor));
 }

@@ -132,8 +132,21 @@ fn the_unit_grants_the_rights_and_files_that_engines_use() {
     let unit = unit("briskd.service");
     let rights: BTreeSet<&str> =
         values(&unit, "CapabilityBoundingSet").iter().flat_map(|line| line.split(' ')).collect();
-    let used = ["CAP_SYS_NICE", "CAP_KILL", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_SYS_PTRACE", "CAP_SYS_ADMIN"];
-    assert_eq!(rights, used.into());
+    let used = "CAP_SYS_NICE CAP_KILL CAP_DAC_OVERRIDE CAP_FOWNER CAP_SYS_PTRACE CAP_SYS_ADMIN CAP_NET_ADMIN";
+    assert_eq!(rights, used.split(' ').collect());
+    // OpenRC's script gives the same.
+    let script = self::unit("briskd.openrc");
+    let set = script.lines().find_map(|line| line.split_once("--bounding-set=-all,")).expect("given by setpriv").1;
+    let given: BTreeSet<String> = set
+        .split_whitespace()
+        .next()
+        .into_iter()
+        .flat_map(|set| set.split(','))
+        .map(|right| format!("CAP_{}", right.trim_start_matches('+').to_uppercase()))
+        .collect();
+    assert_eq!(given, used.split(' ').map(str::to_owned).collect());
+    // The kernel sends messages of processes to the first network namespace alone.
+    assert!(values(&unit, "PrivateNetwork").is_empty());
     let written: Vec<&str> = values(&unit, "ReadWritePaths").iter().flat_map(|line| line.split(' ')).collect();
     for setting in VmSetting::ALL {
         let name = setting.name();
@@ -149,7 +162,7 @@ fn the_unit_grants_the_rights_and_files_that_engines_use() {
 #[test]
 fn units_are_no_more_exposed_than_they_say() {
     requires!(Program("systemd-analyze"));
-    for (name, tenths) in [("briskd.service", 25), ("brisk-tune.service", 13)] {
+    for (name, tenths) in [("briskd.service", 31), ("brisk-tune.service", 13)] {
         let dir = tempfile::tempdir().expect("a directory");
         // Under its own name, since that is part of the analysis.
         std::fs::write(dir.path().join(name), unit(name)).expect("written");

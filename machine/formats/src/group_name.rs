@@ -24,11 +24,17 @@ pub fn is_service_manager(name: &str) -> bool {
     name == "init.scope" || name.starts_with("user@")
 }
 
-/// Whether a group of this name is made by a manager that makes groups for apps too.
+/// Whether the processes of a group are apps by the sessions that they make (setsid(2)), since no group stands for
+/// each: of a login's scope (`session-2.scope`), in which desktops run that make no scope for an app, and of groups
+/// that no manager has made which makes groups for apps, services or containers.
 #[must_use]
-pub fn is_of_app_manager(name: &str) -> bool {
-    ["app-", "user@", "uid_"].iter().any(|begin| name.starts_with(begin))
-        || matches!(name, "system.slice" | "user.slice")
+pub fn has_apps_by_session(dir: &Path) -> bool {
+    let of_manager = |part: &str| {
+        ["app-", "user@", "uid_", "lxc.payload"].iter().any(|begin| part.starts_with(begin))
+            || matches!(part, "system.slice" | "user.slice" | "machine.slice" | "init.scope")
+    };
+    let is_login = |name: &str| name.starts_with("session-") && name.ends_with(".scope");
+    is_login(&last_name(dir)) || !dir.iter().any(|part| of_manager(&part.to_string_lossy()))
 }
 
 /// Whether a group is a unit of systemd or of OpenRC (`openrc.NAME`) or lies below one, or is what Android's init
@@ -116,13 +122,24 @@ mod tests {
     }
 
     #[test]
-    fn groups_that_managers_of_apps_make_are_known_from_boot_on() {
-        // At boot of a machine with systemd no session is open yet.
-        for name in ["system.slice", "user.slice", "user@1000.service", "app-x-1.scope", "uid_10123"] {
-            assert!(is_of_app_manager(name), "{name}");
-        }
-        for name in ["openrc.cron", "phone", "writer", "session-1"] {
-            assert!(!is_of_app_manager(name), "{name}");
+    fn apps_are_told_by_session_where_no_group_stands_for_one() {
+        let user = "/c/user.slice/user-1000.slice";
+        for (dir, by_session) in [
+            // No manager, OpenRC, elogind, and a login under systemd.
+            ("/c".to_owned(), true),
+            ("/c/openrc.lightdm".to_owned(), true),
+            ("/c/c2".to_owned(), true),
+            (format!("{user}/session-2.scope"), true),
+            (format!("{user}/user@1000.service/app.slice/app-flatpak-org.example.Game-991.scope"), false),
+            (format!("{user}/user@1000.service/session.slice/pipewire.service"), false),
+            (format!("{user}/user@1000.service/init.scope"), false),
+            ("/c/system.slice/cron.service".to_owned(), false),
+            ("/c/init.scope".to_owned(), false),
+            ("/c/app-x-1.scope".to_owned(), false),
+            ("/c/uid_10123/pid_4567".to_owned(), false),
+            ("/c/lxc.payload.guest/session".to_owned(), false),
+        ] {
+            assert_eq!(has_apps_by_session(Path::new(&dir)), by_session, "{dir}");
         }
     }
 }

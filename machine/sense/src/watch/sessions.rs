@@ -1,4 +1,4 @@
-//! Sessions that begin a program: what stands for apps where no control groups do (kernel:
+//! Sessions that begin a program: what stands for apps that have no control group of their own (kernel:
 //! drivers/connector/cn_proc.c).
 //!
 //! An app that a person launches gets a session of its own (setsid(2)) in which a program runs, from desktops,
@@ -52,6 +52,8 @@ const PERSON_UID_MIN: u32 = 1000;
 pub struct ProcessSession {
     /// Its id, which is the pid of the process that made it.
     pub id: u32,
+    /// The process that began its program: the one that made it, or a child that outlives that.
+    pub pid: u32,
     /// The name of the program that runs in it.
     pub program: String,
     /// Whether it is a person's, or of an app on Android.
@@ -208,7 +210,7 @@ impl SessionWatch {
         let stat = self.sense.process_stat(pid).ok().flatten()?;
         let program = stat.comm.to_string_lossy().into_owned();
         let of_user = self.sense.process_user(pid).ok().flatten().is_some_and(|uid| uid >= PERSON_UID_MIN);
-        Some(ProcessSession { id, program, of_user })
+        Some(ProcessSession { id, pid, program, of_user })
     }
 }
 
