@@ -50,7 +50,8 @@ fn text(bytes: &[u8]) -> String {
 /// The head and the body of a request.
 type Received = (String, Vec<u8>);
 
-/// Answers one request after the other, each on a connection of its own; gives their heads and bodies.
+/// Answers one request after the other, each on a connection of its own, with the id of the submission for `ID`; gives
+/// their heads and bodies.
 fn server(answers: Vec<(&'static str, &'static str)>) -> (String, JoinHandle<Vec<Received>>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
@@ -73,6 +74,10 @@ fn server(answers: Vec<(&'static str, &'static str)>) -> (String, JoinHandle<Vec
             }
             let mut content = vec![0; length];
             reader.read_exact(&mut content).expect("the body");
+            let id =
+                serde_json::from_slice::<Value>(&content).ok().and_then(|sent| Some(sent["id"].as_str()?.to_owned()));
+            let of_path = || head.split([' ', '/']).find(|word| word.len() == 64).map(str::to_owned);
+            let body = body.replace("ID", &id.or_else(of_path).unwrap_or_default());
             seen.push((head, content));
             let answer = format!(
                 "HTTP/1.1 {status}\r\ncontent-length: {}\r\nretry-after: 0\r\nconnection: close\r\n\r\n{body}",
@@ -119,8 +124,8 @@ fn a_busy_server_is_asked_again_and_a_known_submission_is_no_failure() {
     let (url, handle) = server(vec![
         ("503 Busy", "{\"error\": \"later\"}"),
         ("429 Too Many", "{}"),
-        ("201 Created", "{}"),
-        ("200 OK", "{}"),
+        ("201 Created", "{\"id\": \"ID\", \"status\": \"stored\"}"),
+        ("200 OK", "{\"id\": \"ID\", \"status\": \"known\"}"),
     ]);
     let first = brisk(&["a.json", "--server", &url, "--yes"], folder.path());
     let second = brisk(&["a.json", "--server", &url, "--yes", "--json"], folder.path());
@@ -140,7 +145,7 @@ fn a_refusal_is_said_and_not_repeated() {
     let (url, handle) = server(vec![("422 No", "{\"error\": \"it has\\u0007 no results\"}")]);
     let output = brisk(&["a.json", "--server", &url, "--yes"], folder.path());
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    assert!(text(&output.stderr).contains("refused: 422 it has no results"), "{output:?}");
+    assert!(text(&output.stderr).contains("refused: 422 it has\\u0007 no results"), "{output:?}");
     assert_eq!(handle.join().expect("served").len(), 1);
 }
 
@@ -148,7 +153,10 @@ fn a_refusal_is_said_and_not_repeated() {
 fn a_submission_is_deleted_by_its_receipt() {
     brisk_requires::requires!(Program("curl"));
     let folder = tempfile::tempdir().expect("a folder");
-    let (url, handle) = server(vec![("201 Created", "{}"), ("204 No Content", "")]);
+    let (url, handle) = server(vec![
+        ("201 Created", "{\"id\": \"ID\", \"status\": \"stored\"}"),
+        ("200 OK", "{\"id\": \"ID\", \"status\": \"deleted\"}"),
+    ]);
     let sent = brisk(&["a.json", "--server", &url, "--yes", "--json"], folder.path());
     let facts: Value = serde_json::from_slice(&sent.stdout).expect("JSON");
     let id = facts["id"].as_str().expect("an id");
@@ -178,4 +186,35 @@ fn what_cannot_be_done_is_refused_with_the_reason() {
         assert_eq!(output.status.code(), Some(2), "{args:?}: {output:?}");
         assert!(text(&output.stderr).contains(why), "{args:?}: {output:?}");
     }
+}
+
+#[test]
+fn a_page_of_the_network_is_no_answer_of_a_fleet() {
+    brisk_requires::requires!(Program("curl"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = "<html><title>Sign in</title>Welcome to the network</html>";
+    let other =
+        "{\"id\": \"0000000000000000000000000000000000000000000000000000000000000000\", \"status\": \"stored\"}";
+    let (url, handle) = server(vec![
+        ("200 OK", page),
+        ("201 Created", other),
+        ("201 Created", "{\"id\": \"ID\", \"status\": \"stored\"}"),
+        ("200 OK", page),
+        ("204 No Content", ""),
+        ("200 OK", "{\"id\": \"ID\", \"status\": \"known\"}"),
+    ]);
+    let send = || brisk(&["a.json", "--server", &url, "--yes", "--json"], folder.path());
+    for why in ["did not answer as a fleet does (status 200)", "answers something else: 'stored' of 0000"] {
+        let output = send();
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{output:?}");
+        assert!(text(&output.stderr).contains(why), "{output:?}");
+    }
+    let facts: Value = serde_json::from_slice(&send().stdout).expect("JSON");
+    let id = facts["id"].as_str().expect("an id");
+    for why in ["(status 200)", "(status 204)", "answers something else: 'known already'"] {
+        let output = brisk(&["--delete", id, "--server", &url], folder.path());
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{output:?}");
+        assert!(text(&output.stderr).contains(why), "{output:?}");
+    }
+    assert_eq!(handle.join().expect("served").len(), 6);
 }

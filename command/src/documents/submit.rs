@@ -97,7 +97,7 @@ pub fn run(args: &Args, kinds: Kinds) -> anyhow::Result<ExitCode> {
             replace(file, &body)?;
             "written"
         }
-        (None, Some(server)) => server.send(&body)?,
+        (None, Some(server)) => server.send(&id, &body)?,
         (None, None) => bail!("name a fleet with --server, or a file with --output"),
     };
     let receipt = receipts.file(&id);
@@ -158,6 +158,7 @@ pub fn private_words() -> Vec<String> {
 /// Shows every field that would leave, as it would. On standard error where standard output is for programs.
 fn show(envelope: &(Envelope, Receipt)) -> anyhow::Result<()> {
     let text = serde_json::to_string_pretty(&envelope.0).context("cannot write JSON")?;
+    let text = brisk_core::text::harmless(&text);
     let mut err = std::io::stderr().lock();
     writeln!(err, "{text}\nThis is all that leaves this device, {} bytes.", text.len()).context("cannot show it")
 }

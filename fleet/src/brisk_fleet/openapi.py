@@ -23,12 +23,20 @@ _REASON: Final = {
     "required": ["error"],
     "additionalProperties": False,
 }
-_STORED: Final = {
-    "type": "object",
-    "properties": {"id": {"type": "string", "pattern": ID_PATTERN}, "status": {"enum": ["stored", "known"]}},
-    "required": ["id", "status"],
-    "additionalProperties": False,
-}
+
+
+def _done(*words: str) -> dict[str, Any]:
+    """Gives what a client reads of a request that was done: a sign-in page of a network has another form."""
+    return _json(
+        {
+            "type": "object",
+            "properties": {"id": {"type": "string", "pattern": ID_PATTERN}, "status": {"enum": list(words)}},
+            "required": ["id", "status"],
+            "additionalProperties": False,
+        }
+    )
+
+
 _HEALTH: Final = {
     "type": "object",
     "properties": {"status": {"enum": ["ok", "failing"]}, "error": {"type": "string"}},
@@ -78,8 +86,8 @@ OPERATIONS: Final = (
         "submit",
         "Store a submission",
         {
-            200: Answer("It was stored before", _json(_STORED)),
-            201: Answer("It is stored: flushed to the disk", _json(_STORED)),
+            200: Answer("It was stored before", _done("known")),
+            201: Answer("It is stored: flushed to the disk", _done("stored")),
             400: Answer("The client has left"),
             408: Answer("The body took too long"),
             409: Answer("The id is not the SHA-256 of the canonical JSON (RFC 8785) of the content"),
@@ -100,7 +108,7 @@ OPERATIONS: Final = (
         "delete",
         "Delete a submission, by the secret of its receipt",
         {
-            204: Answer("It is deleted, from the disk too", None),
+            200: Answer("It is deleted, from the disk too", _done("deleted")),
             401: Answer(
                 "The secret is missing: Authorization: Bearer SECRET",
                 headers={"WWW-Authenticate": {"required": True, "schema": {"type": "string"}}},

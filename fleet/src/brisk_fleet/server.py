@@ -196,7 +196,7 @@ class Receiver:
             raise Refusal(503, "the table cannot be written now", _retry(_RETRY_S)) from error
         if outcome is not Deletion.DONE:
             raise Refusal(404 if outcome is Deletion.MISSING else 403, outcome.value)
-        return Response(status_code=204)
+        return JSONResponse({"id": submission_id, "status": outcome.value})
 
 
 async def _body(request: Request) -> bytes:

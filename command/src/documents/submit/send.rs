@@ -2,7 +2,8 @@
 //! of one's own network.
 //!
 //! A library for TLS would weigh more than two megabytes in the program of every device, for a command that few run.
-//! What is secret goes to curl over its standard input, so that no list of processes shows it.
+//! A request succeeded only where the answer is what the fleet's interface says, for this id: a sign-in page or a proxy
+//! of a network answers each request with status 200. What is secret goes to curl over its standard input, so that no list of processes shows it.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::process::{Command, Stdio};
@@ -10,6 +11,8 @@ use std::time::Duration;
 
 use crate::terminal::remark;
 use anyhow::{Context as _, bail};
+use brisk_core::text::one_line;
+use serde::Deserialize;
 
 const CURL: &str = "curl";
 /// Requests before it is given up.
@@ -24,6 +27,33 @@ const ANSWER_BYTES_MAX: u64 = 4096;
 /// Exit codes of curl for what may be otherwise a moment later: no name, no connection, no time, an answer cut short.
 const PASSING: [i32; 10] = [5, 6, 7, 16, 18, 28, 52, 55, 56, 92];
 
+/// The answer of a fleet to a request that it did (`_done` in `fleet/src/brisk_fleet/openapi.py`).
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Done {
+    id: String,
+    status: Word,
+}
+
+/// What became of the submission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Word {
+    Stored,
+    Known,
+    Deleted,
+}
+
+impl Word {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Stored => "stored",
+            Self::Known => "known already",
+            Self::Deleted => "deleted",
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Server {
     url: String,
@@ -32,7 +62,7 @@ pub(super) struct Server {
 /// What came of one request.
 #[derive(Debug, PartialEq, Eq)]
 enum ServerReply {
-    Done(u16),
+    Done(Done),
     /// Not now: why, and how long the server wants to be left alone.
     Later(String, Option<Duration>),
     /// Not ever: what became of it, for the end of a sentence that begins with the address.
@@ -53,24 +83,36 @@ impl Server {
     }
 
     /// Sends a submission; returns whether it was stored or known.
-    pub(super) fn send(&self, body: &[u8]) -> anyhow::Result<&'static str> {
+    pub(super) fn send(&self, id: &str, body: &[u8]) -> anyhow::Result<&'static str> {
         let address = format!("{}/v1/submissions", self.url);
         let options = ["--header", "content-type: application/json", "--data-binary", "@-"];
-        Ok(if self.repeated(&address, &options, body)? == 201 { "stored" } else { "known already" })
+        self.repeated((id, &[Word::Stored, Word::Known]), &address, &options, body)
     }
 
     pub(super) fn delete(&self, id: &str, secret: &str) -> anyhow::Result<&'static str> {
         let address = format!("{}/v1/submissions/{id}", self.url);
         let header = format!("authorization: Bearer {secret}\n");
-        self.repeated(&address, &["--request", "DELETE", "--header", "@-"], header.as_bytes())?;
-        Ok("deleted")
+        let options = ["--request", "DELETE", "--header", "@-"];
+        self.repeated((id, &[Word::Deleted]), &address, &options, header.as_bytes())
     }
 
-    fn repeated(&self, address: &str, options: &[&str], input: &[u8]) -> anyhow::Result<u16> {
+    /// What became of the submission `id`, which is one of `words`.
+    fn repeated(
+        &self,
+        (id, words): (&str, &[Word]),
+        address: &str,
+        options: &[&str],
+        input: &[u8],
+    ) -> anyhow::Result<&'static str> {
         let mut pause = FIRST_PAUSE;
         for attempt in 1..=ATTEMPTS {
             match request(address, options, input)? {
-                ServerReply::Done(status) => return Ok(status),
+                ServerReply::Done(done) if done.id == id && words.contains(&done.status) => {
+                    return Ok(done.status.words());
+                }
+                ServerReply::Done(done) => {
+                    bail!("{} answers something else: '{}' of {}", self.url, done.status.words(), done.id)
+                }
                 ServerReply::Never(why) => bail!("{} {why}", self.url),
                 ServerReply::Later(why, _) if attempt == ATTEMPTS => {
                     bail!(
@@ -129,20 +171,31 @@ fn outcome(code: Option<i32>, said: &str, answer: &[u8]) -> ServerReply {
     let mut words = said.split_whitespace();
     let status = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
     if (200..300).contains(&status) {
-        return ServerReply::Done(status);
+        return serde_json::from_slice(answer).map_or_else(|_| of_another(status), ServerReply::Done);
     }
     let after = words.next().and_then(|word| word.parse().ok()).map(Duration::from_secs);
-    let why = format!("{status} {}", error_of(answer).unwrap_or_default()).trim().to_owned();
-    match status {
-        429 | 500..=599 => ServerReply::Later(why, after),
-        _ => ServerReply::Never(format!("refused: {why}")),
+    match (status, error_of(answer)) {
+        (429 | 500..=599, why) => {
+            ServerReply::Later(format!("{status} {}", why.unwrap_or_default()).trim().to_owned(), after)
+        }
+        (_, Some(why)) => ServerReply::Never(format!("refused: {status} {why}")),
+        (_, None) => of_another(status),
     }
 }
 
-/// The sentence in an answer of a fleet, without signs that would act on a terminal.
+/// The answer is none of a fleet.
+fn of_another(status: u16) -> ServerReply {
+    ServerReply::Never(format!(
+        "did not answer as a fleet does (status {status}): the address may be wrong, or a sign-in page or proxy of this \
+         network answered instead; open a page in a browser, then try again"
+    ))
+}
+
+/// The sentence in a refusal of a fleet.
 fn error_of(answer: &[u8]) -> Option<String> {
     let value: serde_json::Value = serde_json::from_slice(answer).ok()?;
-    Some(value["error"].as_str()?.chars().filter(|c| !c.is_control()).take(300).collect())
+    let why = one_line(value["error"].as_str()?).into_owned();
+    Some(why.chars().take(300).collect())
 }
 
 #[cfg(test)]
@@ -157,10 +210,28 @@ mod tests {
         assert_eq!(outcome(Some(60), unknown, b""), ServerReply::Never(never.to_owned()));
         let refused = "000 \ncurl: (7) Failed to connect\n";
         assert_eq!(outcome(Some(7), refused, b""), ServerReply::Later("(7) Failed to connect".to_owned(), None));
-        let busy = ServerReply::Later("503 later".to_owned(), Some(Duration::from_secs(7)));
+        let busy = ServerReply::Later("503 la\\u0007ter".to_owned(), Some(Duration::from_secs(7)));
         assert_eq!(outcome(Some(0), "503 7\n", b"{\"error\": \"la\\u0007ter\"}"), busy);
         assert_eq!(outcome(Some(0), "429 %header{retry-after}\n", b""), ServerReply::Later("429".to_owned(), None));
-        assert_eq!(outcome(Some(0), "201 \n", b""), ServerReply::Done(201));
-        assert_eq!(outcome(Some(0), "302 \n", b""), ServerReply::Never("refused: 302".to_owned()));
+        let refused = ServerReply::Never("refused: 404 no such submission".to_owned());
+        assert_eq!(outcome(Some(0), "404 \n", b"{\"error\": \"no such submission\"}"), refused);
+    }
+
+    #[test]
+    fn only_what_the_interface_says_is_an_answer_of_a_fleet() {
+        let done = outcome(Some(0), "201 \n", b"{\"id\": \"ab\", \"status\": \"stored\"}");
+        assert_eq!(done, ServerReply::Done(Done { id: "ab".to_owned(), status: Word::Stored }));
+        for (status, body) in [
+            (200, "<html>Sign in</html>"),
+            (204, ""),
+            (200, "{}"),
+            (200, "{\"id\": \"ab\"}"),
+            (200, "{\"id\": \"ab\", \"status\": \"ok\"}"),
+            (200, "{\"id\": \"ab\", \"status\": \"stored\", \"more\": 1}"),
+            (302, ""),
+            (404, "<html>no</html>"),
+        ] {
+            assert_eq!(outcome(Some(0), &format!("{status} \n"), body.as_bytes()), of_another(status), "{body}");
+        }
     }
 }
