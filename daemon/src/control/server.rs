@@ -3,7 +3,7 @@
 
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
@@ -22,9 +22,10 @@ const CLIENTS_MAX: usize = 16;
 const STRANGERS_MAX: usize = 12;
 /// Of one user who is not root.
 const OF_ONE_USER_MAX: usize = 4;
-/// Connections that one turn closes because their user has no more share.
-const CLOSED_MAX: usize = 256;
-/// Connections and calls that are served at once, and a second in the long run.
+/// Connections that are taken from a door for one token: those that are closed, as their user has no more share, delay
+/// others by no more than that.
+const ACCEPTED_MAX: usize = 256;
+/// Tokens of each bucket that are spent at once, and a second in the long run.
 const BURST: u64 = 40;
 const PER_S: u64 = 20;
 
@@ -45,12 +46,38 @@ pub struct Server {
     /// The control socket, then that of sessions, where there is one.
     doors: Vec<Door>,
     connections: Vec<Option<Connection>>,
-    budget: TokenBucket,
+    budgets: Budgets,
     own_uid: u32,
     /// Connection or door that is served first; it rotates for fairness.
     first: usize,
     /// Whether the listeners were polled last.
     polls_doors: bool,
+}
+
+/// What is served. Calls of root have tokens of their own, so that no other user delays them.
+#[derive(Debug)]
+struct Budgets {
+    /// Up to [`ACCEPTED_MAX`] connections are accepted for a token.
+    doors: TokenBucket,
+    calls_of_root: TokenBucket,
+    calls_of_others: TokenBucket,
+}
+
+impl Budgets {
+    fn new() -> Self {
+        let full = || TokenBucket::new(BURST, 1_000_000_000 / PER_S);
+        Self { doors: full(), calls_of_root: full(), calls_of_others: full() }
+    }
+
+    fn calls_of(&mut self, peer: Peer) -> &mut TokenBucket {
+        if peer.uid == 0 { &mut self.calls_of_root } else { &mut self.calls_of_others }
+    }
+
+    /// Whether a call of this peer may be served now.
+    fn may_ask(&self, peer: Peer, now_ns: u64) -> bool {
+        let bucket = if peer.uid == 0 { &self.calls_of_root } else { &self.calls_of_others };
+        bucket.next_ns(now_ns).is_none()
+    }
 }
 
 #[derive(Debug)]
@@ -72,10 +99,7 @@ pub enum ServerError {
 
 impl Door {
     fn open(path: &Path, sessions: Option<Sense>) -> io::Result<Self> {
-        match std::fs::remove_file(path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+        remove_socket(path)?;
         let listener = UnixListener::bind(path)?;
         listener.set_nonblocking(true)?;
         Ok(Self { path: path.to_owned(), listener, sessions, is_quiet: false })
@@ -91,7 +115,17 @@ impl Door {
 impl Drop for Door {
     fn drop(&mut self) {
         // One that stays is replaced by the next daemon.
-        let _ = std::fs::remove_file(&self.path);
+        let _ = remove_socket(&self.path);
+    }
+}
+
+/// Removes a socket that a daemon has left; nothing else is removed.
+fn remove_socket(path: &Path) -> io::Result<()> {
+    match std::fs::symlink_metadata(path) {
+        Ok(found) if found.file_type().is_socket() => std::fs::remove_file(path),
+        Ok(_) => Err(io::Error::new(ErrorKind::AlreadyExists, "what is there is no socket: move it away")),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
     }
 }
 
@@ -107,7 +141,7 @@ impl Server {
             let server = Self {
                 doors: vec![Door::open(path, None)?],
                 connections: (0..CLIENTS_MAX).map(|_| None).collect(),
-                budget: TokenBucket::new(BURST, 1_000_000_000 / PER_S),
+                budgets: Budgets::new(),
                 own_uid: rustix::process::geteuid().as_raw(),
                 first: 0,
                 polls_doors: false,
@@ -158,28 +192,31 @@ impl Server {
 
     /// Events to poll for, for [`Self::turn`].
     pub fn interests(&mut self, now_ns: u64) -> Vec<(BorrowedFd<'_>, PollFlags)> {
-        let may_ask = self.budget.next_ns(now_ns).is_none();
         let has_space = self.connections.iter().any(Option::is_none);
-        self.polls_doors = may_ask && has_space;
+        self.polls_doors = has_space && self.budgets.doors.next_ns(now_ns).is_none();
         let flags = if self.polls_doors { PollFlags::IN } else { PollFlags::empty() };
         let mut interests: Vec<_> = self.doors.iter().map(|door| (door.listener.as_fd(), flags)).collect();
-        interests.extend(self.connections.iter().flatten().map(|one| (one.as_fd(), one.interest(may_ask))));
+        let interest = |one: &Connection| one.interest(self.budgets.may_ask(one.peer, now_ns));
+        interests.extend(self.connections.iter().flatten().map(|one| (one.as_fd(), interest(one))));
         interests
     }
 
     /// When a turn is due without an event.
     pub fn next_ns(&mut self, now_ns: u64) -> Option<u64> {
         let patience = self.connections.iter().flatten().filter_map(Connection::deadline_ns).min();
-        let budget = self.budget.next_ns(now_ns);
-        let waiting = self.connections.iter().flatten().any(Connection::wants_something).then_some(now_ns);
-        // A connection that waits for the budget causes no wake-up before.
-        budget.or(waiting).into_iter().chain(patience).min()
+        let doors = self.budgets.doors.next_ns(now_ns);
+        // A connection that waits for its budget causes no wake-up before.
+        let budgets = &mut self.budgets;
+        let of_calls = self.connections.iter().flatten().filter_map(|one| {
+            let budget = budgets.calls_of(one.peer).next_ns(now_ns).filter(|_| one.may_ask());
+            budget.or(one.wants_something().then_some(now_ns))
+        });
+        of_calls.chain(doors).chain(patience).min()
     }
 
     /// Does what can be done without waiting; `happened` is what poll said of [`Self::interests`], in that order. Gives
     /// what the clients ask, each of which gets one answer.
     pub fn turn(&mut self, now_ns: u64, happened: &[PollFlags]) -> Vec<ClientCall> {
-        let may_ask = self.budget.next_ns(now_ns).is_none();
         let mut said = happened.iter();
         // A door is served in its turn, unless it was polled and no client connects.
         for door in &mut self.doors {
@@ -193,7 +230,8 @@ impl Server {
                 if flags.intersects(PollFlags::OUT) {
                     connection.send(now_ns)?;
                 }
-                // With the budget used up no connection was polled; now all are served, before one of them uses it up.
+                // With its budget used up a connection was not polled; now all are served, before one uses it up.
+                let may_ask = self.budgets.may_ask(connection.peer, now_ns);
                 if flags.intersects(PollFlags::IN) || (may_ask && connection.may_ask()) {
                     connection.receive()?;
                 }
@@ -209,33 +247,33 @@ impl Server {
         self.serve(now_ns)
     }
 
-    /// Serves the listeners and the clients in turn, as far as the budget goes; the first one that is left begins the
+    /// Serves the listeners and the clients in turn, as far as their budgets go; the first one that is left begins the
     /// next time.
     fn serve(&mut self, now_ns: u64) -> Vec<ClientCall> {
         let places = CLIENTS_MAX + self.doors.len();
         let mut calls = Vec::new();
+        let (first, mut left) = (self.first, None);
         for step in 0..places {
-            let place = (self.first + step) % places;
-            if self.budget.next_ns(now_ns).is_some() {
-                self.first = place;
-                break;
-            }
-            let served = match place.checked_sub(CLIENTS_MAX) {
-                Some(door) => !self.doors[door].is_quiet && self.accept(door, now_ns),
+            let place = (first + step) % places;
+            let is_served = match place.checked_sub(CLIENTS_MAX) {
+                Some(door) if self.doors[door].is_quiet => true,
+                Some(door) => self.accept(door, now_ns),
                 None => self.serve_client(place, now_ns, &mut calls),
             };
-            if served {
-                self.budget.take(now_ns);
-            }
+            left = left.or((!is_served).then_some(place));
         }
+        self.first = left.unwrap_or(first);
         calls
     }
 
-    /// Takes the call of one client, if it has one; whether it had.
+    /// Takes the call of one client, if it has one; false where its budget is used up.
     fn serve_client(&mut self, client: usize, now_ns: u64, calls: &mut Vec<ClientCall>) -> bool {
         let Some(connection) = self.connections[client].as_mut().filter(|one| one.wants_something()) else {
-            return false;
+            return true;
         };
+        if !self.budgets.calls_of(connection.peer).take(now_ns) {
+            return false;
+        }
         let outcome = connection.take_call(now_ns).and_then(|call| {
             let oneway = call.oneway == Some(true);
             match understand(&call) {
@@ -254,20 +292,24 @@ impl Server {
         true
     }
 
-    /// Accepts pending connections until one is kept, if the table has space; gives whether one was pending.
-    /// Those of users who may not come in, or beyond the share of their user, are closed at once, up to [`CLOSED_MAX`]
-    /// for the price of one, so that they do not delay others.
+    /// Accepts pending connections, up to [`ACCEPTED_MAX`] for a token, while the table has space; false where the
+    /// budget is used up. Those of users who may not come in, or beyond the share of their user, are closed at once.
     fn accept(&mut self, door: usize, now_ns: u64) -> bool {
-        let Some(place) = self.connections.iter().position(Option::is_none) else { return false };
-        for closed in 0..CLOSED_MAX {
+        if self.budgets.doors.next_ns(now_ns).is_some() {
+            return false;
+        }
+        for accepted in 0..ACCEPTED_MAX {
+            let Some(place) = self.connections.iter().position(Option::is_none) else { break };
             // The mode of the socket decides about the right to connect.
-            let Ok((stream, _)) = self.doors[door].listener.accept() else { return closed > 0 };
+            let Ok((stream, _)) = self.doors[door].listener.accept() else { break };
+            if accepted == 0 {
+                self.budgets.doors.take(now_ns);
+            }
             let may_stay = |peer: &Peer| self.has_room_for(*peer) && self.doors[door].admits(*peer);
             let peer = peer_of(&stream).ok().filter(may_stay);
             if let Some(peer) = peer.filter(|_| stream.set_nonblocking(true).is_ok()) {
                 let is_of_session = self.doors[door].sessions.is_some();
                 self.connections[place] = Some(Connection::new(stream, peer, is_of_session, now_ns));
-                break;
             }
         }
         true

@@ -223,6 +223,15 @@ fn the_socket_is_open_to_those_who_may_read() {
     assert!(!path.exists());
 }
 
+#[test]
+fn what_is_no_socket_is_not_removed() {
+    let (_dir, path) = place();
+    std::fs::write(&path, "precious").expect("written");
+    let refused = Server::open(&path, None).expect_err("a file is there");
+    assert!(brisk_core::causes::in_one_line(&refused).contains("is no socket: move it away"), "{refused:?}");
+    assert_eq!(std::fs::read_to_string(&path).expect("there"), "precious");
+}
+
 /// A machine on whose seat the session of this user is active.
 fn seat_of(dir: &Path, uid: u32) -> Sense {
     let seats = dir.join("run/systemd/seats");
@@ -310,4 +319,51 @@ fn root_is_served_at_once_beside_a_thousand_connections_of_another_user() {
     });
     assert!(tenths.is_some_and(|tenths| tenths <= 10), "{tenths:?} tenths of a second");
     assert_eq!(alive(&server), OF_ONE_USER_MAX + 1);
+}
+
+/// Runs `attack` as another user of the socket's group; in how many tenths of a second root is then answered.
+fn root_waits(attack: impl Fn(&Path) + Send + 'static) -> Option<u64> {
+    const OTHER: u32 = 65_534;
+    let (dir, path) = place();
+    let mut server = Server::open(&path, Some(OTHER)).expect("a socket");
+    chmod(dir.path(), Mode::from_raw_mode(0o755)).expect("owned");
+    let socket = path.clone();
+    let attacks = std::thread::spawn(move || {
+        let (user, group) = (Uid::from_raw(OTHER), Gid::from_raw(OTHER));
+        // A system call of this thread alone: the other threads of the process stay root.
+        rustix::thread::set_thread_res_gid(group, group, group).expect("root may");
+        rustix::thread::set_thread_res_uid(user, user, user).expect("root may");
+        attack(&socket);
+    });
+    // The daemon's budgets were used up before; it serves nothing while they come.
+    for _ in 0..2 * BURST {
+        server.budgets.doors.spend(S);
+        server.budgets.calls_of_others.spend(S);
+    }
+    attacks.join().expect("attacked");
+    let mut root = connect(&path);
+    root.write_all(&message("org.brisk.Daemon.GetStatus")).expect("sent");
+    (0..300).find(|tenth| {
+        turn(&mut server, S + tenth * S / 10);
+        !read(&mut root).0.is_empty()
+    })
+}
+
+#[test]
+fn connections_that_hang_up_delay_root_by_three_seconds_at_most() {
+    requires!(Root);
+    // As many as wait to be accepted, less one for root.
+    let somaxconn = std::fs::read_to_string("/proc/sys/net/core/somaxconn").expect("a kernel");
+    let count: u32 = somaxconn.trim().parse().expect("a number");
+    let hang_up =
+        move |socket: &Path| (0..count).for_each(|_| drop(UnixStream::connect(socket).expect("in the group")));
+    let call_and_hang_up = move |socket: &Path| {
+        for _ in 0..count {
+            let mut stream = UnixStream::connect(socket).expect("in the group");
+            stream.write_all(&message("org.brisk.Daemon.GetStatus")).expect("sent");
+        }
+    };
+    for tenths in [root_waits(hang_up), root_waits(call_and_hang_up)] {
+        assert!(tenths.is_some_and(|tenths| tenths <= 30), "{tenths:?} tenths of a second");
+    }
 }
