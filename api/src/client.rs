@@ -5,6 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use brisk_core::text::one_line;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -172,10 +173,11 @@ impl Client {
         let Some(error) = reply.error else { return Ok(parameters) };
         let name = error.rsplit('.').next().unwrap_or_default().to_owned();
         let why = parameters.values().next().and_then(Value::as_str).unwrap_or_default();
+        let app = one_line(why);
         let what = match name.as_str() {
             "NoSuchApp" => {
                 format!(
-                    "{why} is no app that runs: name its control group or a process of it ('brisk status --json' lists \
+                    "{app} is no app that runs: name its control group or a process of it ('brisk status --json' lists \
                      apps)"
                 )
             }

@@ -1,5 +1,6 @@
 //! Apps that a user has lost for want of memory, as `org.brisk.Daemon.varlink` describes them.
 
+use brisk_core::text::one_line;
 use serde::{Deserialize, Serialize};
 
 /// What became of it.
@@ -31,10 +32,10 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// Head and sentences of a notice.
+    /// Head and sentences of a notice: names in it are what their makers chose.
     #[must_use]
     pub fn notice(&self) -> (String, String) {
-        let Self { app, reason, .. } = self;
+        let (app, reason) = (one_line(&self.app), one_line(&self.reason));
         let (head, why) = match self.kind {
             LossKind::Ended => {
                 (format!("{app} was closed"), format!("Memory was short, so brisk closed it: {reason}."))

@@ -56,7 +56,7 @@ pub struct Resting {
 impl fmt::Display for Resting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { part, crashes } = self;
-        let part = part.replace('_', " ");
+        let part = brisk_core::text::one_line(part).replace('_', " ");
         write!(f, "{part} rests: briskd has died in it {crashes} times ('brisk config reload --retry' tries it again)")
     }
 }

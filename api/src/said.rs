@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use brisk_core::reason::Reason;
+use brisk_core::text::one_line;
 use serde::{Deserialize, Serialize};
 
 /// A sentence.
@@ -60,7 +61,7 @@ impl fmt::Display for Said {
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Text(text) => f.write_str(text),
+            Self::Text(text) => f.write_str(&one_line(text)),
             Self::Said(said) => said.fmt(f),
             Self::Reason(reason) => reason.fmt(f),
         }
@@ -100,6 +101,11 @@ texts!(String, &str, &String, u64, &u64, &u32, usize, brisk_core::knob::Knob, &b
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_in_a_sentence_begins_no_line_and_commands_no_terminal() {
+        assert_eq!(say!("{0} ended", "a\nb\x1b[2J\u{202e}").to_string(), "a\\nb\\u001b[2J\\u202e ended");
+    }
 
     #[test]
     fn a_sentence_reads_as_its_form_and_comes_back_from_json() {

@@ -9,6 +9,7 @@ use brisk_api::{AppMemory, Apps, Trials};
 use brisk_command::json::{Document, Json};
 use brisk_command::terminal::{caution, faint, good, heading};
 use brisk_core::app::EndOrder;
+use brisk_core::text::one_line;
 use brisk_core::units::{format_bytes, three_digits};
 use brisk_daemon::config::Choice;
 use clap::Subcommand;
@@ -86,7 +87,8 @@ pub(crate) fn explain(apps: &Apps, name: &str) -> Option<String> {
     let found: Vec<(usize, &AppMemory)> = apps.survey.apps.iter().enumerate().filter(of_name).collect();
     let mut text = String::new();
     for (place, row) in &found {
-        let _ = writeln!(text, "{} ({}) is {}: {}", row.id, row.group, row.importance.name(), row.reason);
+        let (id, group) = (one_line(&row.id), one_line(&row.group));
+        let _ = writeln!(text, "{id} ({group}) is {}: {}", row.importance.name(), row.reason);
         let memory = row.memory_bytes.map_or_else(|| "an unknown amount".to_owned(), format_bytes);
         let swap = row.swap_bytes.map_or_else(String::new, |bytes| format!(", and {} in swap", format_bytes(bytes)));
         let _ = writeln!(text, "  it has {memory} of memory{swap}");
@@ -113,7 +115,8 @@ pub(crate) fn explain(apps: &Apps, name: &str) -> Option<String> {
                 text,
                 "  of it, process {} ({}) would be ended first, with what it started: {memory}, {growth} more than \
                  half a minute ago; shell and terminal stay",
-                first.pid, first.name
+                first.pid,
+                one_line(&first.name)
             );
         }
         let of_first = row.ends_first.as_ref().and_then(|first| first.preference.as_ref());
@@ -123,7 +126,7 @@ pub(crate) fn explain(apps: &Apps, name: &str) -> Option<String> {
                 EndOrder::Last => "it is ended after all others",
                 EndOrder::Never => "it is never ended",
             };
-            let _ = writeln!(text, "  {when}: {}", preference.by);
+            let _ = writeln!(text, "  {when}: {}", one_line(&preference.by));
         }
     }
     (!found.is_empty()).then_some(text)
@@ -188,7 +191,7 @@ fn line(place: usize, row: &AppMemory) -> String {
     };
     format!(
         "{:<32} {:<11} {:>9} {:>9} {:>6}  {taken:<9} {why}{}",
-        row.id,
+        one_line(&row.id),
         row.importance.name(),
         bytes(row.memory_bytes),
         bytes(row.swap_bytes),

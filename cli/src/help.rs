@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn no_line_is_longer_than_the_terminal() {
         let text = groups(&crate::command(), 60);
-        let text = brisk_command::terminal::plain(&text);
+        let text = clap::builder::StyledStr::from(text).to_string();
         assert!(text.lines().filter(|line| line.starts_with("  ")).all(|line| line.chars().count() <= 60), "{text}");
         assert!(text.starts_with("Most used:\n  status       Show what"), "{text}");
     }

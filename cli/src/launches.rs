@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use brisk_api::{AppLaunches, Launches, Prefetched};
+use brisk_core::text::one_line;
 use brisk_core::units::format_bytes;
 
 /// The lines of the apps that are there.
@@ -18,7 +19,7 @@ pub(crate) fn explain(launches: &Launches) -> String {
 
 /// The first line for apps that do not run; `None` where there is none.
 pub(crate) fn explain_absent(launches: &Launches) -> Option<String> {
-    let ids: Vec<&str> = launches.apps.iter().map(|app| app.id.as_str()).collect();
+    let ids: Vec<_> = launches.apps.iter().map(|app| one_line(&app.id)).collect();
     (!ids.is_empty()).then(|| format!("{} does not run\n", ids.join(", ")))
 }
 

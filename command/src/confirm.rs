@@ -14,7 +14,7 @@ pub fn agrees(question: &str) -> anyhow::Result<bool> {
         bail!("there is no terminal to ask at: give --yes to agree");
     }
     let mut err = std::io::stderr().lock();
-    write!(err, "{question} [y/N] ").and_then(|()| err.flush()).context("cannot ask")?;
+    write!(err, "{} [y/N] ", brisk_core::text::harmless(question)).and_then(|()| err.flush()).context("cannot ask")?;
     let mut answer = String::new();
     stdin.lock().read_line(&mut answer).context("cannot read the answer")?;
     Ok(is_yes(&answer))

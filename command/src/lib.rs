@@ -39,15 +39,16 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// # Errors
 /// When standard output cannot be written.
 pub fn print(text: &str) -> anyhow::Result<()> {
-    written(&mut anstream::stdout().lock(), &terminal::for_locale(text))
+    written(&mut std::io::stdout().lock(), &terminal::shown(text))
 }
 
-/// Prints what programs read, as it is: JSON, pages, tables of values, configurations.
+/// Prints what programs read: JSON, pages, tables of values, configurations. What would act on a terminal is written in
+/// the form that JSON has for it.
 ///
 /// # Errors
 /// As [`print()`].
 pub fn print_exactly(text: &str) -> anyhow::Result<()> {
-    written(&mut std::io::stdout().lock(), text)
+    written(&mut std::io::stdout().lock(), &brisk_core::text::harmless(text))
 }
 
 fn written(out: &mut dyn Write, text: &str) -> anyhow::Result<()> {

@@ -68,7 +68,7 @@ impl Session {
     /// Moves the bar: `done` is 0 to 1.
     pub fn show(&self, done: f64, doing: &str) {
         self.bar.set_position((done * STEPS as f64) as u64);
-        self.bar.set_message(doing.to_owned());
+        self.bar.set_message(brisk_core::text::one_line(doing).into_owned());
         if terminal::is_verbose() && *self.doing.borrow() != doing {
             terminal::step(&format!("{:3.0} % {doing}", done * 100.0));
             doing.clone_into(&mut self.doing.borrow_mut());

@@ -1,15 +1,17 @@
 //! The terminal in front of a person: how much is said, colours, and signs that the locale may lack.
 //!
-//! Texts for people are written with styles and Unicode signs; [`crate::print`] removes the styles where colour is not
-//! wanted (`--color`, `NO_COLOR`, `CLICOLOR_FORCE`, no terminal) and replaces the signs where the locale is not UTF-8.
-//! So this file is the only one that knows either. Documents for programs go through [`crate::print_exactly`].
+//! Texts for people are written with styles and Unicode signs. [`shown`], through which [`crate::print`] and all else
+//! that writes to the terminal goes, removes the styles where colour is not wanted (`--color`, `NO_COLOR`,
+//! `CLICOLOR_FORCE`, no terminal), replaces the signs where the locale is not UTF-8, and writes what would act on the
+//! terminal as text ([`brisk_core::text`]): names of others are in most texts. So this file is the only one that knows
+//! either. Documents for programs go through [`crate::print_exactly`].
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::io::IsTerminal as _;
 use std::sync::OnceLock;
 
-use anstyle::{AnsiColor, Style};
+use brisk_core::text::{self, Style, styled};
 use brisk_report::{Meaning, View};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -86,9 +88,8 @@ pub fn remark(text: &str) {
 
 /// Writes a text to standard error, with colours and signs that the terminal has. What cannot be written is lost.
 pub fn log(level: brisk_program::log::Level, text: &str) {
-    let text = for_locale(text);
     let has_colour = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
-    brisk_program::log::line(level, &if has_colour { text } else { Cow::Owned(plain(&text)) });
+    brisk_program::log::styled_line(level, &for_locale(text), has_colour);
 }
 
 /// Prints a step to standard error where that is wanted (`--verbose`).
@@ -98,76 +99,60 @@ pub fn step(text: &str) {
     }
 }
 
-/// Whether standard output shows colours.
+/// A text as standard output is to get it: with colours and signs that the terminal has, and nothing else in it acts on
+/// the terminal.
 #[must_use]
-pub fn has_colour() -> bool {
-    anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
+pub fn shown(text: &str) -> String {
+    let has_colour = anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never;
+    text::rendered(&for_locale(text), has_colour).into_owned()
 }
-
-const GOOD: Style = AnsiColor::Green.on_default();
-const CAUTION: Style = AnsiColor::Yellow.on_default();
-const BAD: Style = AnsiColor::Red.on_default();
-const HEADING: Style = Style::new().bold();
-const FAINT: Style = Style::new().dimmed();
 
 /// In force, complete, improved.
 #[must_use]
 pub fn good(text: &str) -> String {
-    styled(GOOD, text)
+    styled(Style::Good, text)
 }
 
 /// Degraded, pending, warned of.
 #[must_use]
 pub fn caution(text: &str) -> String {
-    styled(CAUTION, text)
+    styled(Style::Caution, text)
 }
 
 /// Missing, refused, regressed.
 #[must_use]
 pub fn bad(text: &str) -> String {
-    styled(BAD, text)
+    styled(Style::Bad, text)
 }
 
 /// The title of a table or section.
 #[must_use]
 pub fn heading(text: &str) -> String {
-    styled(HEADING, text)
+    styled(Style::Heading, text)
 }
 
 /// Of less interest than the rest.
 #[must_use]
 pub fn faint(text: &str) -> String {
-    styled(FAINT, text)
-}
-
-fn styled(style: Style, text: &str) -> String {
-    if text.is_empty() { String::new() } else { format!("{style}{text}{style:#}") }
+    styled(Style::Faint, text)
 }
 
 /// `text` without styles.
 #[must_use]
 pub fn plain(text: &str) -> String {
-    anstream::adapter::strip_str(text).to_string()
+    text::rendered(text, false).into_owned()
 }
 
 /// The first `width` characters of a line; styles take no width, and end with the line.
 #[must_use]
 pub fn cut(line: &str, width: usize) -> String {
-    let mut cut = String::with_capacity(line.len());
-    let (mut count, mut in_style) = (0, false);
-    for character in line.chars() {
-        if character == '\x1b' {
-            in_style = true;
-        }
-        if in_style {
-            cut.push(character);
-            in_style = !character.is_ascii_alphabetic();
-        } else if count < width {
-            cut.push(character);
-            count += 1;
-        }
-    }
-    cut
+    let mut count = 0;
+    let fits = |character: &char| {
+        let is_style = text::is_style(*character);
+        count += usize::from(!is_style);
+        is_style || count <= width
+    };
+    line.chars().filter(fits).collect()
 }
 
 /// How this terminal shows documents: its width, and the colours of what a text means.
@@ -338,12 +323,13 @@ mod tests {
 
     #[test]
     fn styles_take_no_width_and_end_with_the_line() {
+        let end = good("x").chars().last().expect("a mark");
         let line = format!("{} is {}", good("scheduler"), bad("missing"));
         assert_eq!(plain(&line), "scheduler is missing");
         for width in [0, 3, 12, 14, 99] {
             let cut = cut(&line, width);
             assert_eq!(plain(&cut), plain(&line).chars().take(width).collect::<String>());
-            assert!(cut.ends_with("\x1b[0m"), "{cut:?}");
+            assert!(cut.ends_with(end), "{cut:?}");
         }
     }
 }

@@ -18,6 +18,7 @@
 //! - [`reason`]: why something was decided.
 //! - [`snapshot`]: one moment of the machine, and the rates between two.
 //! - [`survey`]: what engines show of apps, pages and launches.
+//! - [`text`]: text of others on a terminal, and the styles of brisk's own.
 //! - [`token_bucket`]: a rate limit.
 //! - [`trial`]: whether an engine pays, by episodes of which some are held out.
 //! - [`state`]: requests with what became of them.
@@ -46,6 +47,7 @@ pub mod snapshot;
 pub mod state;
 pub mod stats;
 pub mod survey;
+pub mod text;
 pub mod token_bucket;
 pub mod trial;
 pub mod units;

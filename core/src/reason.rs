@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::text::one_line;
+
 /// Why a value, class or note is as it is: data that is rendered for people and compared by tests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reason {
@@ -58,12 +60,12 @@ impl Reason {
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.rule.replace('_', " "))?;
+        f.write_str(&one_line(&self.rule).replace('_', " "))?;
         for (i, fact) in self.facts.iter().enumerate() {
             f.write_str(if i == 0 { " (" } else { ", " })?;
             match &fact.value {
-                Value::Number(number) => write!(f, "{} {}", fact.name, (number * 100.0).round() / 100.0)?,
-                Value::Word(word) => write!(f, "{} {word}", fact.name)?,
+                Value::Number(number) => write!(f, "{} {}", one_line(&fact.name), (number * 100.0).round() / 100.0)?,
+                Value::Word(word) => write!(f, "{} {}", one_line(&fact.name), one_line(word))?,
             }
         }
         if self.facts.is_empty() { Ok(()) } else { f.write_str(")") }
@@ -79,5 +81,6 @@ mod tests {
         let reason = Reason::rule("nearest_rate_proportion").number("rp", 0.791_3).word("benchmark", "AnTuTu");
         assert_eq!(reason.to_string(), "nearest rate proportion (rp 0.79, benchmark AnTuTu)");
         assert_eq!(Reason::rule("default").to_string(), "default");
+        assert_eq!(Reason::rule("x").word("app", "a\n\x1b[2J").to_string(), "x (app a\\n\\u001b[2J)");
     }
 }

@@ -24,6 +24,7 @@ use std::collections::BTreeMap;
 use brisk_core::action::Once;
 use brisk_core::event::EventKind;
 use brisk_core::outcome::Outcome;
+use brisk_core::text::shell_word;
 use brisk_program::log::Level;
 
 /// How long the same line is not written again.
@@ -96,7 +97,7 @@ impl Account {
                 self.ends.insert(group.to_owned(), PendingAction { app: app.to_owned(), engine: engine.to_owned() });
                 self.frozen.remove(group);
                 let pids = list(pids);
-                let remedy = format!("to keep it: brisk apps protect {name}");
+                let remedy = format!("to keep it: brisk apps protect {}", shell_word(name));
                 let fields = owner(&[("pid", &pids), ("reason", reason), ("do", &remedy)]);
                 let what = match once {
                     Once::EndProcess { pid, .. } => format!("process {pid} of {name} and what it started"),

@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 use brisk_core::app::{Activity, App, AppFacts, Role, SESSION, Tolerance, classify};
 use brisk_core::event::{Event, EventKind};
 use brisk_core::knob::GroupSetting;
+use brisk_core::text::one_line;
 use brisk_formats::group_name::{self, android_uid, app_id, is_app, last_name};
 use brisk_sense::{Group, ProcessSession};
 
@@ -414,14 +415,16 @@ pub fn is_session(dir: &Path) -> bool {
     dir.parent() == Some(Path::new("/proc"))
 }
 
+/// The id, as a name of one line: a program or group may have any.
 fn id_of(known: &TrackedGroup) -> String {
-    match (&known.session, android_uid(&known.group.dir)) {
+    let id = match (&known.session, android_uid(&known.group.dir)) {
         _ if known.is_told => known.group.name.clone(),
         (Some(session), _) => session.program.clone(),
         // Each app is a user of its own there.
         (None, Some(uid)) => known.group.package.clone().unwrap_or_else(|| format!("uid_{uid}")),
         (None, None) => app_id(&last_name(&known.group.dir)),
-    }
+    };
+    one_line(&id).into_owned()
 }
 
 fn facts(known: &TrackedGroup, choices: &Choices, services: &Services) -> AppFacts {

@@ -340,20 +340,7 @@ pub fn instant(rfc3339: &str) -> String {
 /// Takes out what a hostile or broken name could do to a terminal or a page: control characters (escape sequences) and
 /// marks that turn the direction of writing. Everything that leaves this crate passes here.
 pub fn harmless(text: &str) -> String {
-    text.chars()
-        .map(|c| match c {
-            '\n' => c,
-            '\u{200e}'
-            | '\u{200f}'
-            | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{2064}'
-            | '\u{2066}'..='\u{2069}'
-            | '\u{fffe}'
-            | '\u{ffff}' => '\u{fffd}',
-            c if c.is_control() => '\u{fffd}',
-            c => c,
-        })
-        .collect()
+    text.chars().map(|c| if c != '\n' && brisk_core::text::acts(c) { '\u{fffd}' } else { c }).collect()
 }
 
 /// Where lines end when the width of the terminal is unknown.

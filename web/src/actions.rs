@@ -3,6 +3,7 @@
 
 use brisk_api::{Client, ClientError};
 use brisk_core::causes::in_one_line;
+use brisk_core::text::shell_word;
 use serde_json::Value;
 
 use crate::http;
@@ -42,15 +43,15 @@ impl Change {
             Self::Reset => "brisk reset".to_owned(),
             Self::Reload => "brisk config reload".to_owned(),
             Self::App { app, to } => {
-                let app = quoted(app);
+                let app = shell_word(app);
                 match to.as_str() {
                     "end_first" => format!("brisk apps end-first {app}"),
                     "protect" => format!("brisk apps protect {app}"),
                     _ => format!("brisk apps protect {app} --undo"),
                 }
             }
-            Self::Job { job, device: Some(device) } if job == "tune" => format!("brisk tune {}", quoted(device)),
-            Self::Job { job, .. } => format!("brisk {}", quoted(job)),
+            Self::Job { job, device: Some(device) } if job == "tune" => format!("brisk tune {}", shell_word(device)),
+            Self::Job { job, .. } => format!("brisk {}", shell_word(job)),
             Self::Stop => "sudo brisk web".to_owned(),
         }
     }
@@ -113,15 +114,6 @@ impl Change {
                 Ok(language.say(texts::DONE).to_owned())
             }
         }
-    }
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let is_plain = |one: char| one.is_ascii_alphanumeric() || "._-+@:/".contains(one);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }
 

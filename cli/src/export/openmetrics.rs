@@ -4,6 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
+use brisk_core::text::harmless;
+
 use super::names::{Name, openmetrics};
 use super::table::Columns;
 use super::{Rows, names};
@@ -138,7 +140,7 @@ fn label(kind: &str) -> &'static str {
 }
 
 fn escaped(value: &str) -> String {
-    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+    harmless(value).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 /// The first line of OpenMetrics that breaks the format: a sample outside of its family, a unit that does not end the

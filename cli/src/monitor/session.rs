@@ -10,7 +10,8 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, bail};
 use brisk_command::json::Json;
-use brisk_command::terminal::is_quiet;
+use brisk_command::terminal::{is_quiet, shown};
+use brisk_core::text::harmless;
 use brisk_core::units::format_bytes;
 use brisk_formats::device_name;
 use brisk_record::{End, Session, Writer};
@@ -146,13 +147,13 @@ impl Screen {
             // Up to where the last block began, and clear from there on.
             let up = if *lines_before > 0 { format!("\x1b[{lines_before}F\x1b[J") } else { String::new() };
             *lines_before = block.lines().count();
-            up + &block
+            up + &shown(&block)
         } else {
             let heading = if self.lines == 0 { view::LINE_HEADING } else { "" };
-            heading.to_owned() + &view::line(now, interval)
+            shown(&(heading.to_owned() + &view::line(now, interval)))
         };
         self.lines += 1;
-        print(&text)
+        put(&text)
     }
 
     fn end(mut self, collector: &Collector, ending: &view::Ending<'_>) -> anyhow::Result<()> {
@@ -202,13 +203,17 @@ impl LinesJson {
                 file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
                 Ok(true)
             }
-            None => print(text),
+            None => put(&harmless(text)),
         }
     }
 }
 
-/// Prints at once; false when standard output is closed, which is no error.
+/// Prints a text for people at once; false when standard output is closed, which is no error.
 pub(super) fn print(text: &str) -> anyhow::Result<bool> {
+    put(&shown(text))
+}
+
+fn put(text: &str) -> anyhow::Result<bool> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(true),

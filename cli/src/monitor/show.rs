@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use brisk_core::text::one_line;
 use brisk_record::{End, Item, Lost, Session};
 use serde::Serialize;
 
@@ -77,9 +78,9 @@ fn as_text(reading: &Reading, number: u64) -> String {
                 "Session {number}: {}, one sample each {} s\n{}, kernel {}, brisk {}\n",
                 view::moment(session.started_unix_ms),
                 session.interval_ms as f64 / 1e3,
-                session.machine,
-                session.kernel_release,
-                session.brisk_version,
+                one_line(&session.machine),
+                one_line(&session.kernel_release),
+                one_line(&session.brisk_version),
             )
         },
     );

@@ -10,6 +10,7 @@ use brisk_core::arbiter::CONFIG;
 use brisk_core::order::Gather as _;
 use brisk_core::outcome::Outcome;
 use brisk_core::state::SettingState;
+use brisk_core::text::one_line;
 use brisk_core::units::{format_bytes, three_digits};
 use jiff::{Timestamp, tz::TimeZone};
 
@@ -31,7 +32,7 @@ pub(super) fn text(status: &Status) -> String {
     for device in &status.devices {
         let due = device.due().collect::<Vec<_>>().join(", ");
         let due = if due.is_empty() { due } else { format!("; not measured yet: {due}") };
-        let _ = writeln!(text, "device     {} ({}, {}){due}", device.name, device.model, device.kind);
+        let _ = writeln!(text, "device     {} ({}, {}){due}", device.name, one_line(&device.model), device.kind);
         for tried in &device.tried {
             let _ = writeln!(text, "           {}: {}", tried.part, tried_words(tried, status.at_unix_ms));
         }
@@ -42,7 +43,7 @@ pub(super) fn text(status: &Status) -> String {
     for (names, why) in by_reason(&status.left_alone) {
         let _ = writeln!(text, "left alone {}: {why}", names.join(", "));
     }
-    let launching = status.apps.iter().filter(|app| app.launching).map(|app| app.id.as_str()).collect::<Vec<_>>();
+    let launching = status.apps.iter().filter(|app| app.launching).map(|app| one_line(&app.id)).collect::<Vec<_>>();
     let class = |class| status.apps.iter().filter(|app| app.tolerance == class).count();
     let _ = writeln!(
         text,
@@ -81,7 +82,7 @@ pub(super) fn text(status: &Status) -> String {
     }
     for program in &status.memory_programs {
         let effect = if program.ends_apps { ": brisk ends no app while it runs" } else { "" };
-        let _ = writeln!(text, "memory     {} {}{effect}", program.name, program.does);
+        let _ = writeln!(text, "memory     {} {}{effect}", one_line(&program.name), program.does);
     }
     if let Some(writes) = &status.swap_writes {
         let left = writes.left_bytes.map_or_else(
@@ -104,7 +105,7 @@ pub(super) fn text(status: &Status) -> String {
         let _ = writeln!(text, "{}", caution(&words));
     }
     for trouble in &status.trouble {
-        let _ = writeln!(text, "{}", bad(&format!("!! {trouble}")));
+        let _ = writeln!(text, "{}", bad(&format!("!! {}", one_line(trouble))));
     }
     for resting in &status.resting {
         let _ = writeln!(text, "{}", bad(&format!("!! {resting}")));
@@ -129,9 +130,9 @@ pub(super) fn text(status: &Status) -> String {
     );
     match &status.record {
         Some(record) => {
-            let _ = writeln!(text, "record     {} ({} so far)", record.path, format_bytes(record.bytes));
+            let _ = writeln!(text, "record     {} ({} so far)", one_line(&record.path), format_bytes(record.bytes));
             if let Some(trouble) = &record.trouble {
-                let _ = writeln!(text, "{}", bad(&format!("!! nothing is recorded: {trouble}")));
+                let _ = writeln!(text, "{}", bad(&format!("!! nothing is recorded: {}", one_line(trouble))));
             }
         }
         None => text += "record     none\n",

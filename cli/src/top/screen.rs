@@ -118,6 +118,5 @@ fn write(text: &str) -> io::Result<()> {
 
 /// The first `width` characters, with colours where they are wanted.
 fn fitted(line: &str, width: usize) -> String {
-    let line = terminal::cut(&terminal::for_locale(line), width);
-    if terminal::has_colour() { line } else { terminal::plain(&line) }
+    terminal::shown(&terminal::cut(line, width))
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use brisk_api::{Effect, EngineTrial, Figure, Ladder, Phase, SubjectTrial, Trials};
 use brisk_command::terminal::{bad, caution, good, heading};
+use brisk_core::text::one_line;
 use brisk_core::trial::{Arm, REST_DAYS};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
@@ -125,7 +126,7 @@ fn cells(figure: Option<Figure>, of: &SubjectTrial, now_unix_ms: u64) -> [String
         },
     );
     [
-        of.subject.clone(),
+        one_line(&of.subject).into_owned(),
         of.phase.words().to_owned(),
         since(of.since_unix_ms, now_unix_ms),
         of.effect.map_or(of.pairs, |effect| of.pairs.max(u64::from(effect.pairs))).to_string(),

@@ -7,6 +7,7 @@ mod daemon;
 mod defaults;
 mod doctor;
 mod exports;
+mod foreign_text;
 mod generate;
 mod hand_over;
 mod json;

@@ -169,7 +169,7 @@ macro_rules! rates {
 
             fn rates(&self, then: &Self, span: &Span) -> Option<$Rates> {
                 Some($Rates {
-                    $(name: { let _: &str = $name_doc; self.name.clone() },)?
+                    $(name: { let _: &str = $name_doc; crate::text::one_line(&self.name).into_owned() },)?
                     $($($rate: rule!($rule $field span self then),)*)*
                     $($($($later_rate: span.known_per_s(&self.$later, &then.$later)?,)?)*)?
                 })

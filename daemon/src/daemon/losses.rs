@@ -8,6 +8,7 @@ use brisk_core::app::SESSION;
 use brisk_core::arbiter::Resolved;
 use brisk_core::event::EventKind;
 use brisk_core::outcome::Outcome;
+use brisk_core::text::shell_word;
 use brisk_sense::Sense;
 use serde_json::json;
 
@@ -48,7 +49,7 @@ impl Daemon {
             group: group.to_owned(),
             by: by.to_owned(),
             reason: reason.to_owned(),
-            protect: if is_protected { String::new() } else { format!("brisk apps protect {app}") },
+            protect: if is_protected { String::new() } else { format!("brisk apps protect {}", shell_word(&app)) },
             app,
         };
         if let Some(server) = &mut self.server {

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use brisk_api::{Fault, Reply, Target, reply_with};
 use brisk_core::event::EventKind;
+use brisk_core::text::one_line;
 use brisk_sense::{Group, Sense};
 
 use super::{Daemon, Machine};
@@ -203,7 +204,7 @@ fn process(sense: &Sense, pid: u32) -> Option<Process> {
         session: u32::try_from(stat.session).unwrap_or_default(),
         has_terminal: stat.terminal != 0,
         start_ticks: stat.start_ticks,
-        name: stat.comm.to_string_lossy().into_owned(),
+        name: one_line(&stat.comm.to_string_lossy()).into_owned(),
         memory_bytes: memory.anonymous_bytes.saturating_add(memory.swapped_bytes),
     })
 }

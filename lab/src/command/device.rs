@@ -66,7 +66,7 @@ fn make(lab: &Lab, up: &Up, run_dir: &Path) -> anyhow::Result<()> {
     let spinner = spinner();
     let made = lab.up(&new, |what| {
         step(what);
-        spinner.set_message(what.to_owned());
+        spinner.set_message(brisk_core::text::one_line(what).into_owned());
     });
     spinner.finish_and_clear();
     let (status, repaired) = made?;

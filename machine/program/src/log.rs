@@ -12,6 +12,7 @@
 //! - a line to a full disk, a closed pipe or a stopped reader is lost and nothing else happens;
 //! - a service never waits for the reader of its log;
 //! - a line of a service is one line, whatever the text has;
+//! - nothing in a line acts on a terminal;
 //! - lines have a priority in the journal, and only there.
 
 use std::borrow::Cow;
@@ -20,6 +21,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use brisk_core::text;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -83,14 +85,13 @@ impl Sink {
     }
 }
 
-/// Whether standard error goes to the journal of systemd.
-#[must_use]
-pub fn is_journal() -> bool {
-    Sink::of_this_process() == Sink::Journal
-}
-
 /// Writes a line to standard error, or several. What cannot be written is lost.
 pub fn line(level: Level, text: &str) {
+    styled_line(level, text, false);
+}
+
+/// The same for a text with styles ([`brisk_core::text`]).
+pub fn styled_line(level: Level, text: &str, has_colour: bool) {
     let serves = SERVES.load(Ordering::Relaxed);
     let sink = Sink::of_this_process();
     let out = rustix::stdio::stderr();
@@ -98,12 +99,12 @@ pub fn line(level: Level, text: &str) {
     let earlier = (serves && lost > 0).then(|| format!("{lost} lines of the log were lost: it could not be written"));
     let mut written = true;
     if let Some(earlier) = earlier {
-        written = put(out, framed(sink, serves, Level::Warning, &earlier, now).as_bytes(), !serves).is_ok();
+        written = put(out, framed(sink, serves, false, Level::Warning, &earlier, now).as_bytes(), !serves).is_ok();
         if written {
             LOST.store(0, Ordering::Relaxed);
         }
     }
-    let text = framed(sink, serves, level, text, now);
+    let text = framed(sink, serves, has_colour, level, text, now);
     if !written || put(out, text.as_bytes(), !serves).is_err() {
         LOST.fetch_add(1, Ordering::Relaxed);
     }
@@ -114,8 +115,8 @@ fn now() -> String {
 }
 
 /// The bytes of a line, or of several.
-fn framed(sink: Sink, serves: bool, level: Level, text: &str, now: impl Fn() -> String) -> String {
-    let text = if serves { in_one_line(text) } else { Cow::Borrowed(text) };
+fn framed(sink: Sink, serves: bool, has_colour: bool, level: Level, text: &str, now: impl Fn() -> String) -> String {
+    let text = if serves { in_one_line(text) } else { text::rendered(text, has_colour) };
     let head = match sink {
         Sink::Journal => format!("<{}>", level as u8),
         Sink::File if serves => format!("{} ", now()),
@@ -128,26 +129,14 @@ fn framed(sink: Sink, serves: bool, level: Level, text: &str, now: impl Fn() -> 
     framed
 }
 
-/// The text without what would begin another line or command a terminal: names of apps are what their authors chose.
+/// The text as one line that is short enough.
 fn in_one_line(text: &str) -> Cow<'_, str> {
-    if !text.contains(char::is_control) && text.len() <= LINE_BYTES_MAX {
-        return Cow::Borrowed(text);
+    let line = text::one_line(text);
+    if line.len() <= LINE_BYTES_MAX {
+        return line;
     }
-    let mut line = String::with_capacity(text.len().min(LINE_BYTES_MAX));
-    for character in text.chars() {
-        let before = line.len();
-        if character.is_control() {
-            line.extend(character.escape_default());
-        } else {
-            line.push(character);
-        }
-        if line.len() > LINE_BYTES_MAX - '…'.len_utf8() {
-            line.truncate(before);
-            line.push('…');
-            break;
-        }
-    }
-    Cow::Owned(line)
+    let end = line.floor_char_boundary(LINE_BYTES_MAX - '…'.len_utf8());
+    Cow::Owned(format!("{}…", &line[..end]))
 }
 
 /// Writes all of it, if `waits` also to a reader that is slow.
@@ -175,15 +164,15 @@ fn takes(out: &impl AsFd, time: &Timespec) -> rustix::io::Result<bool> {
     }
 }
 
-/// Shows what a parser of arguments says, and gives the exit code. An error is a line of the log where that is the
-/// journal. Help on a full disk is an error; help for a reader that has ended is none.
+/// Shows what a parser of arguments says, and gives the exit code. An error is a line of the log, as it repeats what was
+/// typed. Help on a full disk is an error; help for a reader that has ended is none.
 pub fn told_by_parser(is_error: bool, text: &str, print: impl FnOnce() -> io::Result<()>, code: u8) -> u8 {
-    if is_error && is_journal() {
+    if is_error {
         line(Level::Error, text.trim_end());
         return code;
     }
     match print() {
-        Err(error) if !is_error && error.kind() != io::ErrorKind::BrokenPipe => {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             line(Level::Error, &format!("cannot write to standard output: {error}"));
             2
         }
@@ -252,23 +241,32 @@ mod tests {
     #[test]
     fn a_line_of_a_service_is_one_line_whatever_the_text_has() {
         let forged = "app\n<0>forged\x1b[2J\r";
-        let framed_line = framed(Sink::Journal, true, Level::Notice, forged, NEVER);
-        assert_eq!(framed_line, "<5>app\\n<0>forged\\u{1b}[2J\\r\n");
-        let long = framed(Sink::Other, true, Level::Notice, &"é\n".repeat(9_000), NEVER);
+        let framed_line = framed(Sink::Journal, true, false, Level::Notice, forged, NEVER);
+        assert_eq!(framed_line, "<5>app\\n<0>forged\\u001b[2J\\r\n");
+        let long = framed(Sink::Other, true, false, Level::Notice, &"é\n".repeat(9_000), NEVER);
         assert!(long.len() <= LINE_BYTES_MAX + 1 && long.matches('\n').count() == 1 && long.ends_with("…\n"), "{long}");
+    }
+
+    #[test]
+    fn nothing_in_a_line_acts_on_a_terminal() {
+        let hostile = "a\x1b]0;t\x07\u{9b}2J\r\u{202e}b\u{fdd2}\nc";
+        let shown = framed(Sink::Other, false, false, Level::Error, hostile, NEVER);
+        assert_eq!(shown, "a\\u001b]0;t\\u0007\\u009b2J\\r\\u202eb\nc\n");
+        let service = framed(Sink::File, true, true, Level::Error, hostile, || "now".to_owned());
+        assert_eq!(service, "now a\\u001b]0;t\\u0007\\u009b2J\\r\\u202eb\\ufdd2\\nc\n");
     }
 
     #[test]
     fn lines_have_a_priority_in_the_journal_and_only_there() {
         let numbers = [(Level::Error, 3), (Level::Warning, 4), (Level::Notice, 5), (Level::Info, 6)];
         for (level, number) in numbers {
-            assert_eq!(framed(Sink::Journal, true, level, "text", NEVER), format!("<{number}>text\n"));
-            assert_eq!(framed(Sink::Other, true, level, "text", NEVER), "text\n");
+            assert_eq!(framed(Sink::Journal, true, false, level, "text", NEVER), format!("<{number}>text\n"));
+            assert_eq!(framed(Sink::Other, true, false, level, "text", NEVER), "text\n");
         }
-        assert_eq!(framed(Sink::Journal, false, Level::Error, "one\ntwo", NEVER), "<3>one\n<3>two\n");
+        assert_eq!(framed(Sink::Journal, false, false, Level::Error, "one\ntwo", NEVER), "<3>one\n<3>two\n");
         let noon = || "2026-11-26T12:00:00Z".to_owned();
-        assert_eq!(framed(Sink::File, true, Level::Error, "text", noon), "2026-11-26T12:00:00Z text\n");
-        assert_eq!(framed(Sink::File, false, Level::Error, "text", NEVER), "text\n");
+        assert_eq!(framed(Sink::File, true, false, Level::Error, "text", noon), "2026-11-26T12:00:00Z text\n");
+        assert_eq!(framed(Sink::File, false, false, Level::Error, "text", NEVER), "text\n");
     }
 
     #[test]

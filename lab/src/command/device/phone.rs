@@ -168,7 +168,7 @@ fn follow<T>(signals: &Signals, work: impl FnOnce(&AtomicBool, &mut dyn FnMut(&s
     let spinner = spinner();
     let done = work(signals.stop_flag(), &mut |what: &str| {
         step(what);
-        spinner.set_message(what.to_owned());
+        spinner.set_message(brisk_core::text::one_line(what).into_owned());
     });
     spinner.finish_and_clear();
     done

@@ -16,6 +16,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd};
 
+use brisk_core::text::one_line;
 use brisk_core::token_bucket::TokenBucket;
 use brisk_formats::KernelVersion;
 use brisk_formats::proc_connector::{
@@ -208,7 +209,7 @@ impl SessionWatch {
     /// A session by one of its processes.
     fn described(&self, id: u32, pid: u32) -> Option<ProcessSession> {
         let stat = self.sense.process_stat(pid).ok().flatten()?;
-        let program = stat.comm.to_string_lossy().into_owned();
+        let program = one_line(&stat.comm.to_string_lossy()).into_owned();
         let of_user = self.sense.process_user(pid).ok().flatten().is_some_and(|uid| uid >= PERSON_UID_MIN);
         Some(ProcessSession { id, pid, program, of_user })
     }
