@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use brisk_command::json::Document;
 use brisk_command::terminal::{bad, caution, good};
+use brisk_core::text::one_line;
 use brisk_core::units::format_bytes;
 use serde::Serialize;
 
@@ -130,7 +131,7 @@ fn by_part(findings: &[Finding]) -> impl Iterator<Item = (Part, Vec<&Finding>)> 
 fn wrap(text: &str, indent: usize, width: usize) -> String {
     let mut out = String::new();
     let mut column = indent;
-    for word in text.split(' ') {
+    for word in one_line(text).split(' ') {
         let length = word.chars().count();
         if column > indent && column + 1 + length > width {
             let _ = write!(out, "\n{:indent$}", "");
