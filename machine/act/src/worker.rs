@@ -4,7 +4,7 @@
 //! that writes 16 MB/s. Three threads do that, so that a page-in never waits behind a page-out, nor behind a launch:
 //! - out: `PageOut`, `Reclaim`, `DropPageCache`, and `MapIn`, which prepares a page-out, in the order of requests;
 //! - in: `PageIn`, `ReadAhead`;
-//! - ahead: `Prefetch`, with threads of its own; `EndPrefetch` ends it between two ranges.
+//! - ahead: `Prefetch`, with threads of its own; `EndPrefetch` ends that of the same group between two ranges.
 //!
 //! Work is done in pieces of [`CHUNK_BYTES`]. Between two of them a thread ends when the worker is dropped, and a
 //! page-out ends when an app returns ([`Worker::cancel_page_outs`]; `MapIn` as well), those that have not begun as
@@ -16,7 +16,7 @@
 //! version 1) has a journal of its own.
 //!
 //! Properties: `a_return_ends_a_page_out_between_two_pieces`; `an_action_that_is_under_way_is_not_begun_twice`;
-//! `a_page_in_does_not_wait_for_a_page_out`.
+//! `a_page_in_does_not_wait_for_a_page_out`; `the_end_of_a_launch_ends_no_other_reading_ahead`.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -39,14 +39,15 @@ const STACK_BYTES: usize = 256 << 10;
 /// Whether an action is to end before it is complete.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cancel<'a> {
-    shared: Option<(&'a Shared, Begun)>,
+    shared: Option<(&'a Shared, &'a Begun)>,
 }
 
-/// What had happened when an action was requested.
-#[derive(Debug, Clone, Copy)]
+/// What had happened when an action was requested, and what ends this one alone.
+#[derive(Debug, Clone)]
 struct Begun {
     returns: u64,
-    prefetch_ends: u64,
+    /// The launch that is read ahead of is over.
+    is_launch_over: Arc<AtomicBool>,
 }
 
 impl Cancel<'_> {
@@ -60,9 +61,7 @@ impl Cancel<'_> {
 
     /// Whether `EndPrefetch`, or the end of the worker, ends reading ahead of a launch now.
     pub(crate) fn is_launch_over(self) -> bool {
-        let is_over =
-            |(shared, begun): (&Shared, Begun)| shared.prefetch_ends.load(Ordering::SeqCst) != begun.prefetch_ends;
-        self.shared.is_some_and(is_over) || self.is_last()
+        self.shared.is_some_and(|(_, begun)| begun.is_launch_over.load(Ordering::SeqCst)) || self.is_last()
     }
 
     /// Whether the worker ends, which ends every action.
@@ -75,8 +74,6 @@ impl Cancel<'_> {
 struct Shared {
     /// Returns of apps so far: a page-out that was requested before the last one is cancelled.
     returns: AtomicU64,
-    /// Ends of reading ahead so far.
-    prefetch_ends: AtomicU64,
     ends: AtomicBool,
     /// Readable when an action has ended.
     wakes: OwnedFd,
@@ -103,12 +100,7 @@ impl Worker {
     pub(crate) fn start(name: &str, paths: &Paths) -> Result<Self, Error> {
         let failed = |source| Error::Worker { source };
         let wakes = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|errno| failed(errno.into()))?;
-        let shared = Arc::new(Shared {
-            returns: AtomicU64::new(0),
-            prefetch_ends: AtomicU64::new(0),
-            ends: AtomicBool::new(false),
-            wakes,
-        });
+        let shared = Arc::new(Shared { returns: AtomicU64::new(0), ends: AtomicBool::new(false), wakes });
         let (tells, ended) = channel();
         let mut threads = Vec::new();
         let mut lane = |lane: &str| -> Result<Sender<Job>, Error> {
@@ -117,7 +109,7 @@ impl Worker {
             let (shared, paths, tells) = (Arc::clone(&shared), paths.clone(), tells.clone());
             let serve = move || {
                 for (once, begun) in jobs {
-                    let cancel = Cancel { shared: Some((&shared, begun)) };
+                    let cancel = Cancel { shared: Some((&shared, &begun)) };
                     let outcome = once::take_time(&paths, &mut journal, &once, cancel);
                     let outcome = outcome.unwrap_or_else(|error| refused(&error));
                     // It is not taken any more while the worker is dropped.
@@ -138,7 +130,7 @@ impl Worker {
     pub(crate) fn begin(&mut self, once: &Once) -> Outcome {
         let begun = Begun {
             returns: self.shared.returns.load(Ordering::SeqCst),
-            prefetch_ends: self.shared.prefetch_ends.load(Ordering::SeqCst),
+            is_launch_over: Arc::new(AtomicBool::new(false)),
         };
         // A return has ended the one that it is like: this one is done after it.
         let is_cancelled = |before: &Begun| before.returns != begun.returns && once::ends_at_a_return(once);
@@ -154,7 +146,7 @@ impl Worker {
             Once::Prefetch { .. } => 2,
             _ => usize::from(is_in),
         };
-        let sent = self.lanes.as_ref().map(|lanes| lanes[lane].send((once.clone(), begun)));
+        let sent = self.lanes.as_ref().map(|lanes| lanes[lane].send((once.clone(), begun.clone())));
         match sent {
             Some(Ok(())) => {
                 self.under_way.push((once.clone(), begun));
@@ -171,12 +163,9 @@ impl Worker {
 
     /// Ends what is read ahead of the launch of that group. Says whether there was anything.
     pub(crate) fn end_prefetch(&self, group: &str) -> bool {
-        let is_it = |(once, _): &Job| matches!(once, Once::Prefetch { .. }) && once.group() == group;
-        let found = self.under_way.iter().any(is_it);
-        if found {
-            self.shared.prefetch_ends.fetch_add(1, Ordering::SeqCst);
-        }
-        found
+        let is_it = |(once, _): &&Job| matches!(once, Once::Prefetch { .. }) && once.group() == group;
+        let of_it = self.under_way.iter().filter(is_it);
+        of_it.map(|(_, begun)| begun.is_launch_over.store(true, Ordering::SeqCst)).count() > 0
     }
 
     /// The actions that have ended since the last call.
@@ -278,6 +267,16 @@ mod tests {
         Once::PageOut { group: group.to_owned(), ranges }
     }
 
+    fn prefetch(group: &str) -> Once {
+        Once::Prefetch {
+            group: group.to_owned(),
+            streams: 2,
+            priority: "best-effort 5".to_owned(),
+            files: Vec::new(),
+            pieces: Vec::new(),
+        }
+    }
+
     /// The next outcomes, in their order.
     fn wait(worker: &mut Worker, count: usize) -> Vec<(&'static str, Outcome)> {
         let mut ended = Vec::new();
@@ -364,13 +363,7 @@ mod tests {
         let tree = Tree::new();
         let mut worker = tree.worker();
         assert_eq!(worker.begin(&page_out("app-a-1.scope")), Outcome::Begun);
-        let prefetch = Once::Prefetch {
-            group: "app-a-1.scope".to_owned(),
-            streams: 2,
-            priority: "best-effort 5".to_owned(),
-            files: Vec::new(),
-            pieces: Vec::new(),
-        };
+        let prefetch = prefetch("app-a-1.scope");
         assert!(!worker.end_prefetch("app-a-1.scope"), "nothing is read yet");
         assert_eq!(worker.begin(&prefetch), Outcome::Begun);
         assert!(worker.end_prefetch("app-a-1.scope") && !worker.end_prefetch("app-b-1.scope"));
@@ -381,6 +374,20 @@ mod tests {
         worker.cancel_page_outs();
         say(pipe, "app-a-1.scope");
         assert_eq!(wait(&mut worker, 1), [("page_out", Outcome::Cancelled { done_bytes: 0 })]);
+    }
+
+    #[test]
+    fn the_end_of_a_launch_ends_no_other_reading_ahead() {
+        let tree = Tree::new();
+        let mut worker = tree.worker();
+        for group in ["app-a-1.scope", "app-b-1.scope"] {
+            assert_eq!(worker.begin(&prefetch(group)), Outcome::Begun);
+        }
+        assert!(worker.end_prefetch("app-a-1.scope"));
+        assert_eq!(worker.begin(&prefetch("app-a-1.scope")), Outcome::Begun, "it is launched again");
+        let is_over = |(_, begun): &Job| Cancel { shared: Some((&worker.shared, begun)) }.is_launch_over();
+        let found: Vec<_> = worker.under_way.iter().map(|job| (job.0.group(), is_over(job))).collect();
+        assert_eq!(found, [("app-a-1.scope", true), ("app-b-1.scope", false), ("app-a-1.scope", false)]);
     }
 
     #[test]
