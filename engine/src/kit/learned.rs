@@ -96,6 +96,17 @@ impl<T> Apps<T> {
         self.by_id.iter().map(|(id, (_, of))| (id.as_str(), of))
     }
 
+    /// The apps that were used last, at most so many.
+    #[must_use]
+    pub fn latest(&self, most: usize) -> Vec<&T> {
+        let mut all: Vec<&(u64, T)> = self.by_id.values().collect();
+        if all.len() > most {
+            all.select_nth_unstable_by_key(most, |(last, _)| std::cmp::Reverse(*last));
+            all.truncate(most);
+        }
+        all.into_iter().map(|(_, of)| of).collect()
+    }
+
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.by_id.values_mut().map(|(_, of)| of)
     }

@@ -11,6 +11,8 @@
 //! `another_version_of_a_file_is_learned_anew`; `a_file_is_shared_by_the_apps_that_use_it`;
 //! `private_files_are_not_learned`.
 
+use std::collections::BTreeSet;
+
 use crate::kit::{Apps, Version};
 use brisk_core::launch::{FileVersion, LaunchFiles, PrefetchFile, UsedFile, is_private};
 use brisk_core::order::Order as _;
@@ -21,6 +23,8 @@ use crate::prefetch::config::Config;
 use crate::prefetch::history::{LAUNCHES_MAX, Spans, common_pages};
 
 pub const APPS_MAX: usize = 200;
+/// Apps with which files are compared while a user waits.
+const COMPARED_MAX: usize = 16;
 pub const APP_BYTES_MAX: usize = 64 << 10;
 pub const ALL_BYTES_MAX: usize = 3 << 20;
 /// Pages that the kernel maps at once around one that a process asks for (fault-around, 64 KiB).
@@ -279,12 +283,24 @@ impl Learned {
         has_changed
     }
 
-    /// How many apps use that file.
+    /// How many of the apps that were launched last use that file.
     #[must_use]
     pub fn sharers(&self, file: &MappedFile) -> usize {
         let has =
             |app: &&AppLaunches| app.files.binary_search_by(|known| known.file.path.as_str().cmp(&file.path)).is_ok();
-        self.apps.iter().filter(|(_, app)| has(app)).count()
+        self.apps.latest(COMPARED_MAX).into_iter().filter(has).count()
+    }
+
+    /// Paths of the files that several apps use.
+    #[must_use]
+    pub fn shared_paths(&self) -> BTreeSet<&str> {
+        let (mut seen, mut shared) = (BTreeSet::new(), BTreeSet::new());
+        for file in self.apps.iter().flat_map(|(_, app)| &app.files) {
+            if !seen.insert(file.file.path.as_str()) {
+                shared.insert(file.file.path.as_str());
+            }
+        }
+        shared
     }
 }
 
@@ -468,6 +484,12 @@ mod tests {
         learned.learn(&config, "a", &files(vec![library.clone(), own.clone()]), EXACT);
         learned.learn(&config, "b", &files(vec![library.clone()]), EXACT);
         assert_eq!((learned.sharers(&library.file), learned.sharers(&own.file)), (2, 1));
+        assert_eq!(learned.shared_paths().into_iter().collect::<Vec<_>>(), ["/usr/lib/x.so"]);
+        let other = file("/usr/bin/c", 8, &[(0, 1)]);
+        for nth in 0..COMPARED_MAX {
+            learned.learn(&config, &format!("c{nth}"), &files(vec![other.clone()]), EXACT);
+        }
+        assert_eq!((learned.sharers(&library.file), learned.sharers(&other.file)), (0, COMPARED_MAX), "the last ones");
     }
 
     #[test]

@@ -12,8 +12,8 @@
 //! emulated S5: reading all that a launch leaves in memory, twice the bytes that it uses, takes 1.2 times as long as
 //! reading what it uses.) All of it takes at most a
 //! share of the memory that is available; where that is less than what launches use, the likeliest pages are read, and
-//! of equal ones those of files that few apps share, since the others are the likeliest to be in memory. The pieces
-//! come in *windows* of `window_mib`: between two windows the engine checks whether the launch goes on as expected.
+//! of equal ones those of files that few of the apps launched last share, since the others are the likeliest to be in
+//! memory. The pieces come in *windows* of `window_mib`: between two windows the engine checks whether the launch goes on as expected.
 //!
 //! Paper: all pages that the last learned launch used, in the order of paths and pages, by one stream (FAST '11,
 //! section 4).
@@ -24,7 +24,7 @@
 use brisk_core::device::Speeds;
 use brisk_core::launch::{Piece, PrefetchFile};
 use brisk_core::order::Order as _;
-use brisk_core::pages::PageRange;
+use brisk_core::pages::{MappedFile, PageRange};
 
 use crate::prefetch::config::{Config, Mode};
 use crate::prefetch::history::Span;
@@ -67,7 +67,7 @@ pub fn plan(config: &Config, learned: &Learned, app: &AppLaunches, page_bytes: u
         }
         Mode::Adaptive => {
             let budget_bytes = (available_bytes as f64 * config.memory_max_percent / 100.0) as u64;
-            let likely = likely(config, learned, app, budget_bytes / page_bytes);
+            let likely = likely(config, app, budget_bytes / page_bytes, |file| learned.sharers(file));
             let mut runs = runs(app, gap_pages(config, page_bytes), |file, _| likely[file].clone());
             runs.order_by_key(|run| {
                 let device = app.files[run.file].file.device;
@@ -88,20 +88,39 @@ pub fn gap_pages(config: &Config, page_bytes: u64) -> u64 {
     (gap_bytes / page_bytes as f64) as u64
 }
 
-/// The likely spans of each file that fit into so many pages.
-fn likely(config: &Config, learned: &Learned, app: &AppLaunches, budget_pages: u64) -> Vec<Vec<Span>> {
+/// The likely spans of each file that fit into so many pages. A user waits for this: other apps are compared only for
+/// the chance of which some spans do not fit.
+fn likely(
+    config: &Config,
+    app: &AppLaunches,
+    budget_pages: u64,
+    mut sharers: impl FnMut(&MappedFile) -> usize,
+) -> Vec<Vec<Span>> {
     let least = config.use_min_percent / 100.0;
-    let mut found: Vec<(u8, usize, usize, Span)> = Vec::new();
+    let mut found: Vec<(u8, usize, Span)> = Vec::new();
     for (at, file) in app.files.iter().enumerate() {
-        let sharers = learned.sharers(&file.file);
         let likely =
             file.spans.spans().iter().filter(|span| span.chance(file.launches) >= least.max(f64::MIN_POSITIVE));
-        found.extend(likely.map(|span| ((span.chance(file.launches) * 100.0) as u8, sharers, at, *span)));
+        found.extend(likely.map(|span| ((span.chance(file.launches) * 100.0) as u8, at, *span)));
     }
-    found.order_by_key(|(chance, sharers, at, span)| (std::cmp::Reverse(*chance), *sharers, *at, span.first_page));
+    found.order_by_key(|(chance, at, span)| (std::cmp::Reverse(*chance), *at, span.first_page));
+    let mut sum_pages = 0_u64;
+    let is_cut = |(_, _, span): &&(u8, usize, Span)| {
+        sum_pages = sum_pages.saturating_add(span.pages.into());
+        sum_pages > budget_pages
+    };
+    if let Some((cut, ..)) = found.iter().find(is_cut).copied() {
+        let begin = found.partition_point(|(chance, ..)| *chance > cut);
+        let end = found.partition_point(|(chance, ..)| *chance >= cut);
+        let mut of_file: Vec<Option<usize>> = vec![None; app.files.len()];
+        let mut sharers = |at: usize| *of_file[at].get_or_insert_with(|| sharers(&app.files[at].file));
+        let ties = &mut found[begin..end];
+        // By place in the file at last, as before: the order is stable.
+        ties.order_by_key(|(_, at, _)| sharers(*at));
+    }
     let mut of_file = vec![Vec::new(); app.files.len()];
     let mut rest = budget_pages;
-    for (_, _, at, span) in found {
+    for (_, at, span) in found {
         let pages = u64::from(span.pages).min(rest);
         rest -= pages;
         if let Some(pages) = u32::try_from(pages).ok().filter(|pages| *pages > 0) {
@@ -183,7 +202,6 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
     use brisk_core::launch::{FileVersion, LaunchFiles, PlacedRange, UsedFile};
-    use brisk_core::pages::MappedFile;
     use proptest::prelude::*;
 
     use super::*;
@@ -353,5 +371,29 @@ mod tests {
         learned.learn(&Config::default(), "b", &shared, how);
         let plan = planned(&Config::default(), &learned, 40 * PAGE);
         assert_eq!(plan.files.iter().map(|file| file.file.path.as_str()).collect::<Vec<_>>(), ["/usr/lib/1"]);
+    }
+
+    #[test]
+    fn other_apps_are_compared_only_for_what_may_not_fit() {
+        let mut learned = Learned::default();
+        // Two launches, of which the second did not use the first range of any file: those are the less likely ones.
+        let all: Vec<File> = (0..20).map(|at| (vec![(1, 10), (1, 10)], Some(at))).collect();
+        let how = How { adds: true, cold: Some(true) };
+        let config = Config { use_min_percent: 1.0, ..Config::default() };
+        learned.learn(&config, "a", &used(&all, 0), how);
+        learned.learn(&config, "a", &used(&all[..5], 1), how);
+        let app = learned.app("a").expect("known");
+        let compared = |budget_pages: u64| {
+            let mut compared = 0;
+            let spans = likely(&config, app, budget_pages, |_| {
+                compared += 1;
+                0
+            });
+            let pages: u64 = spans.iter().flatten().map(|span| u64::from(span.pages)).sum();
+            (compared, pages)
+        };
+        assert_eq!(compared(u64::MAX), (0, 400), "all fit");
+        assert_eq!(compared(49), (5, 49), "those that both launches used");
+        assert_eq!(compared(60), (20, 60), "what one of them used");
     }
 }

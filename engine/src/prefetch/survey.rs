@@ -1,5 +1,7 @@
 //! What is known of the launches of apps, for people.
 
+use std::collections::BTreeSet;
+
 use brisk_core::survey::{AppLaunches, Prefetched};
 
 use crate::prefetch::config::Config;
@@ -11,7 +13,8 @@ const PAGE_BYTES: u64 = 4096;
 
 /// What is known of each app, by id.
 pub(crate) fn launches(config: &Config, learned: &Learned) -> Vec<AppLaunches> {
-    learned.apps().map(|(id, app)| of_app(config, learned, id, app)).collect()
+    let shared = learned.shared_paths();
+    learned.apps().map(|(id, app)| of_app(config, learned, &shared, id, app)).collect()
 }
 
 /// What was read ahead of launches, and what they used of it.
@@ -25,9 +28,15 @@ pub(crate) fn totals(learned: &Learned) -> Prefetched {
     })
 }
 
-fn of_app(config: &Config, learned: &Learned, id: &str, app: &learned::AppLaunches) -> AppLaunches {
+fn of_app(
+    config: &Config,
+    learned: &Learned,
+    shared: &BTreeSet<&str>,
+    id: &str,
+    app: &learned::AppLaunches,
+) -> AppLaunches {
     let plan = plan::plan(config, learned, app, PAGE_BYTES, u64::MAX);
-    let of_shared = plan.files.iter().zip(&plan.pages).filter(|(file, _)| learned.sharers(&file.file) > 1);
+    let of_shared = plan.files.iter().zip(&plan.pages).filter(|(file, _)| shared.contains(file.file.path.as_str()));
     let shared_pages: u64 = of_shared.flat_map(|(_, ranges)| ranges).map(|range| range.pages).sum();
     AppLaunches {
         id: id.to_owned(),
