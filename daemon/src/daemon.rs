@@ -90,6 +90,7 @@ mod timer {
     pub(super) const SAMPLE_SCREEN: &str = "sample screen";
     pub(super) const WATCHDOG: &str = "watchdog";
     pub(super) const LISTEN_AGAIN: &str = "listen again";
+    pub(super) const TAKE_OPENS: &str = "take opens";
     pub(super) const CONTROL: &str = "control";
     pub(super) const SAVE_LEARNED: &str = "save learned";
     pub(super) const HOOK: &str = "hook";
@@ -108,7 +109,8 @@ const TIMERS: &[Timer<Daemon>] = &[
     (timer::ADVANCE_ACTIONS, Daemon::advance_actions),
     (timer::SAMPLE_SCREEN, |_| ()),
     (timer::WATCHDOG, |daemon| daemon.manager.alive(daemon.moment.now.monotonic_ns)),
-    (timer::LISTEN_AGAIN, |_| ()),
+    (timer::LISTEN_AGAIN, Daemon::make_good_losses),
+    (timer::TAKE_OPENS, Daemon::take_opens),
     (timer::CONTROL, |_| ()),
     (timer::SAVE_LEARNED, Daemon::save_learned),
     (timer::HOOK, Daemon::tend_hook),

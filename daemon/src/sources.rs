@@ -223,7 +223,14 @@ impl Sources {
     /// When a source that was left out is to be read again.
     #[must_use]
     pub fn next_ns(&self, now_ns: u64) -> Option<u64> {
-        self.groups_pace.next_ns(now_ns).into_iter().chain(self.sessions_pace.next_ns(now_ns)).min()
+        let lost = self.sessions.as_ref().and_then(SessionWatch::next_ns);
+        self.groups_pace.next_ns(now_ns).into_iter().chain(self.sessions_pace.next_ns(now_ns)).chain(lost).min()
+    }
+
+    /// Whether messages of sessions were lost, and it is time to list all of them.
+    #[must_use]
+    pub fn has_lost_sessions(&self, now_ns: u64) -> bool {
+        self.sessions.as_ref().and_then(SessionWatch::next_ns).is_some_and(|next_ns| next_ns <= now_ns)
     }
 
     /// Takes the changes of sessions.
@@ -355,8 +362,8 @@ impl Signals {
 
     fn take(&mut self) -> (bool, bool) {
         let mut bytes = [0; 64];
-        // One byte for each signal; the flags say which. None is left to be announced again.
-        while self.pipe.read(&mut bytes).is_ok_and(|count| count > 0) {}
+        // One byte for each signal; the flags say which. What is left is announced again.
+        let _ = self.pipe.read(&mut bytes);
         (self.stop.swap(false, Ordering::SeqCst), self.reload.swap(false, Ordering::SeqCst))
     }
 }

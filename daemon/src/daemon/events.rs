@@ -1,6 +1,6 @@
 //! What woke the daemon, as events: apps that start, end and come to the foreground, and devices that change.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use brisk_api::render;
@@ -8,7 +8,7 @@ use brisk_core::causes::in_one_line;
 use brisk_core::event::{Event, EventKind};
 use brisk_core::order::Gather as _;
 use brisk_formats::group_name;
-use brisk_sense::{BlockChange, GroupChange, ProcessSession, QueueWatch, Resource, Sense, SessionChange, SessionWatch};
+use brisk_sense::{BlockChange, GroupChange, ProcessSession, QueueWatch, Resource, Sense, SessionChange};
 
 use super::{Daemon, Machine, SETTLE_NS, timer};
 use crate::apps::{self, ProcessGroups};
@@ -63,6 +63,7 @@ impl Daemon {
         for event in apps.sample_launches(self.moment.now.monotonic_ns, waited_us) {
             self.push_event(event.kind);
         }
+        self.take_opens();
         self.meet_writes();
     }
 
@@ -116,6 +117,13 @@ impl Daemon {
         }
     }
 
+    /// Has sessions listed after their messages were lost, when that is due.
+    pub(super) fn make_good_losses(&mut self) {
+        if self.machine.sources.has_lost_sessions(self.moment.now.monotonic_ns) {
+            self.take_in_sessions();
+        }
+    }
+
     fn take_in_sessions(&mut self) {
         let now_ns = self.moment.now.monotonic_ns;
         let changes = match self.machine.sources.take_sessions(now_ns) {
@@ -137,8 +145,8 @@ impl Daemon {
                 SessionChange::Began(session) if !self.machine.is_told_by_session(&session) => None,
                 SessionChange::Began(session) => self.machine.apps.session_began(session, now_ns),
                 SessionChange::Gone(id) => self.machine.apps.session_gone(id, now_ns),
-                SessionChange::Unknown => {
-                    self.list_sessions();
+                SessionChange::Unknown(listed) => {
+                    self.take_in_list(listed);
                     None
                 }
             };
@@ -147,9 +155,8 @@ impl Daemon {
     }
 
     /// After messages were lost: sessions that ended are removed, and those that are new do not count as launches.
-    fn list_sessions(&mut self) {
+    fn take_in_list(&mut self, listed: BTreeMap<u32, ProcessSession>) {
         let now_ns = self.moment.now.monotonic_ns;
-        let Some(Ok(listed)) = self.machine.sources.sessions.as_ref().map(SessionWatch::listed) else { return };
         let gone: Vec<u32> = self.machine.apps.sessions().filter(|id| !listed.contains_key(id)).collect();
         for id in gone {
             let event = self.machine.apps.session_gone(id, now_ns);

@@ -12,10 +12,10 @@ use brisk_core::launch::{LaunchFiles, is_private};
 use brisk_core::order::Gather as _;
 use brisk_core::pages::AppPages;
 use brisk_core::survey::{PagesSurvey, Shown, Topic};
-use brisk_sense::{Group, OpenedFiles, ProcessMemory};
+use brisk_sense::{FILES_MAX, Group, Opened, OpenedFiles, ProcessMemory};
 
 use super::people::processes;
-use super::{Daemon, Machine};
+use super::{Daemon, Machine, timer};
 use crate::returns::{AWAY_MIN_BYTES, StorageUse};
 use crate::trials::{Acts, Scans};
 
@@ -29,8 +29,36 @@ pub(super) struct Opens {
     watch: Option<OpenedFiles>,
     /// This kernel has no fanotify, the daemon may not use it, or its list could not be read.
     is_refused: bool,
-    /// By group; without an entry, opens were not watched.
-    files: BTreeMap<String, BTreeSet<PathBuf>>,
+    /// Whether some of what was opened so far was not taken yet.
+    has_more: bool,
+    /// By group; `None` where opens were lost, or are more than are kept: such a launch counts as unwatched.
+    files: BTreeMap<String, Option<BTreeSet<PathBuf>>>,
+}
+
+impl Opens {
+    /// What the launch of that group opened, where that is known.
+    fn of(&self, group: &str) -> Option<&BTreeSet<PathBuf>> {
+        self.files.get(group).filter(|_| !self.has_more)?.as_ref()
+    }
+
+    fn refuse(&mut self) {
+        *self = Self { is_refused: true, ..Self::default() };
+    }
+
+    /// Adds what was opened; `of` says of which group a process is.
+    fn add(&mut self, opened: Opened, of: &BTreeMap<u32, String>) {
+        self.has_more = opened.has_more;
+        for (pid, path) in opened.files {
+            let Some(found) = of.get(&pid).and_then(|group| self.files.get_mut(group)) else { continue };
+            let is_full = found.as_mut().is_some_and(|files| files.insert(path) && files.len() > FILES_MAX);
+            if is_full {
+                *found = None;
+            }
+        }
+        if opened.has_lost {
+            self.files.values_mut().for_each(|found| *found = None);
+        }
+    }
 }
 
 impl Daemon {
@@ -163,10 +191,23 @@ impl Daemon {
 
     /// Watches which files the launches of these groups open.
     fn watch_opens(&mut self, wanted: &BTreeSet<String>) {
-        let (Machine { sense, apps, opens, .. }, attempts) = (&mut self.machine, &mut self.attempts);
+        let opens = &mut self.machine.opens;
         opens.files.retain(|group, _| wanted.contains(group));
-        if wanted.is_empty() || opens.is_refused {
-            opens.watch = None;
+        for group in wanted {
+            if !opens.files.contains_key(group) {
+                opens.files.insert(group.clone(), Some(BTreeSet::new()));
+            }
+        }
+        self.take_opens();
+    }
+
+    /// Takes a part of what was opened, and the next one in the next turn. The watch lives as long as a launch is
+    /// watched by it.
+    pub(super) fn take_opens(&mut self) {
+        self.timers.set(timer::TAKE_OPENS, None);
+        let (Machine { sense, apps, opens, .. }, attempts) = (&mut self.machine, &mut self.attempts);
+        if opens.is_refused || opens.files.values().all(Option::is_none) {
+            (opens.watch, opens.has_more) = (None, false);
             return;
         }
         let watch = match opens.watch.take() {
@@ -174,43 +215,29 @@ impl Daemon {
             None => match attempts.using(part::OPENED_FILES, || OpenedFiles::watch(sense)) {
                 Ok(watch) => watch,
                 // Which is shown.
-                Err(_rests) => {
-                    opens.is_refused = true;
-                    return;
-                }
+                Err(_rests) => return opens.refuse(),
             },
         };
-        let watch = match watch {
-            Ok(watch) => watch,
-            Err(error) => {
-                opens.is_refused = true;
-                let trouble =
-                    format!("files that apps read without mapping them are not known: {}", in_one_line(&error));
-                return self.report_trouble(trouble);
-            }
-        };
-        let groups: Vec<&Group> = wanted.iter().filter_map(|name| apps.of_name(name)).collect();
-        let of: BTreeMap<u32, &str> = groups
-            .iter()
-            .flat_map(|group| processes(sense, &group.dir).into_iter().map(|pid| (pid, group.name.as_str())))
+        let watched = opens.files.iter().filter(|(_, files)| files.is_some());
+        let groups = watched.filter_map(|(name, _)| apps.of_name(name));
+        let of: BTreeMap<u32, String> = groups
+            .flat_map(|group| processes(sense, &group.dir).into_iter().map(|pid| (pid, group.name.clone())))
             .gather_map();
-        match watch.take(|pid| of.contains_key(&pid)) {
-            Ok(opened) => {
-                for group in &groups {
-                    opens.files.entry(group.name.clone()).or_default();
-                }
-                for (pid, path) in opened {
-                    if let Some(files) = of.get(&pid).and_then(|group| opens.files.get_mut(*group)) {
-                        files.insert(path);
-                    }
-                }
+        let taken = watch.and_then(|watch| Ok((watch.take(|pid| of.contains_key(&pid))?, watch)));
+        match taken {
+            Ok((opened, watch)) => {
+                opens.add(opened, &of);
                 opens.watch = Some(watch);
+                if opens.has_more {
+                    self.timers.set(timer::TAKE_OPENS, Some(self.moment.now.monotonic_ns));
+                }
             }
             // What was opened so far is not known: from now on no launch counts as watched.
             Err(error) => {
-                opens.is_refused = true;
-                opens.files.clear();
-                self.report_trouble(format!("the opens of a launch are not known: {}", in_one_line(&error)));
+                opens.refuse();
+                let trouble =
+                    format!("files that apps read without mapping them are not known: {}", in_one_line(&error));
+                self.report_trouble(trouble);
             }
         }
     }
@@ -222,7 +249,7 @@ impl Daemon {
             let Some(group) = self.machine.apps.of_name(&name).cloned() else { continue };
             let (sense, private) = (&self.machine.sense, &self.policy.engines.uses().private);
             let pids = processes(sense, &group.dir);
-            let opened = self.machine.opens.files.get(&name);
+            let opened = self.machine.opens.of(&name);
             let is_left_out = |path: &str| is_private(path, private);
             let found = self.attempts.using(part::LAUNCH_FILES, || sense.launch_files(&pids, opened, &is_left_out));
             let files = match found {
@@ -295,5 +322,36 @@ impl Daemon {
             read_bytes: read_bytes.into_iter().chain(own).collect(),
             waits: stats.iter().any(|stat| stat.state == 'D'),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn opened(pid: u32, files: usize) -> Opened {
+        let files = (0..files).map(|at| (pid, PathBuf::from(format!("/usr/share/{at}")))).collect();
+        Opened { files, ..Opened::default() }
+    }
+
+    #[test]
+    fn a_launch_whose_opens_were_lost_or_are_too_many_counts_as_unwatched() {
+        let of = BTreeMap::from([(1, "a".to_owned()), (2, "b".to_owned())]);
+        let begun = || Opens {
+            files: ["a", "b"].map(|group| (group.to_owned(), Some(BTreeSet::new()))).into_iter().collect(),
+            ..Opens::default()
+        };
+        let mut opens = begun();
+        opens.add(opened(1, 3), &of);
+        opens.add(opened(9, FILES_MAX + 1), &of);
+        assert_eq!((opens.of("a").map(BTreeSet::len), opens.of("b").map(BTreeSet::len)), (Some(3), Some(0)));
+        opens.add(opened(2, FILES_MAX + 1), &of);
+        assert_eq!((opens.of("a").map(BTreeSet::len), opens.of("b")), (Some(3), None), "a program opened too many");
+        opens.add(Opened { has_more: true, ..opened(1, 4) }, &of);
+        assert_eq!(opens.of("a"), None, "a part waits in the kernel's list");
+        opens.add(opened(1, 5), &of);
+        assert_eq!(opens.of("a").map(BTreeSet::len), Some(5));
+        opens.add(Opened { has_lost: true, ..Opened::default() }, &of);
+        assert!(opens.files.values().all(Option::is_none), "the kernel dropped some, of whichever launch");
     }
 }

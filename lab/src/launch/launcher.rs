@@ -128,8 +128,18 @@ impl Launcher<'_> {
         let (mut launched, mut files, traced) = self.launch_and(app, screen, Start::AsItIs, &mut || None, mapped)?;
         let processes = traced.map(|traced| processes(&traced.events));
         let is_of_app = |pid: u32| processes.as_ref().is_none_or(|processes| processes.contains(&pid));
-        match opened.and_then(|opened| opened.take(is_of_app)) {
-            Ok(opened) => files.extend(opened.into_iter().map(|(_, path)| path)),
+        match opened.and_then(|opened| all_of(&opened, is_of_app)) {
+            Ok((opened, has_lost)) => {
+                files.extend(opened);
+                launched.warnings.extend(has_lost.then(|| {
+                    Warning {
+                    code: "opens_lost".to_owned(),
+                    text: "Other programs opened so many files meanwhile that some of the app's may be unknown, and a \
+                           cold launch may find them in memory; end what indexes or copies files."
+                        .to_owned(),
+                }
+                }));
+            }
             Err(error) => launched.warnings.push(Warning {
                 code: "opens_unknown".to_owned(),
                 text: format!(
@@ -301,4 +311,17 @@ pub(crate) fn without_bpf(error: &dyn std::error::Error) -> String {
          writes are \
          one part, and waits for a processor, the network and locks another; reads of single files are unknown."
     )
+}
+
+/// All that was opened, and whether the kernel had to drop some.
+fn all_of(watch: &OpenedFiles, is_of_app: impl Fn(u32) -> bool) -> brisk_sense::Result<(BTreeSet<PathBuf>, bool)> {
+    let (mut files, mut has_lost) = (BTreeSet::new(), false);
+    loop {
+        let opened = watch.take(&is_of_app)?;
+        files.extend(opened.files.into_iter().map(|(_, path)| path));
+        has_lost |= opened.has_lost;
+        if !opened.has_more {
+            return Ok((files, has_lost));
+        }
+    }
 }

@@ -8,6 +8,7 @@
 
 use std::fs::File;
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::fstat;
@@ -16,6 +17,12 @@ use rustix::fs::fstat;
 const WRITTEN_LATELY: Duration = Duration::from_secs(60);
 /// Files that wait to be closed, at most: each is a descriptor.
 const WAITING_MAX: usize = 64;
+/// Threads that close at the same time, from which on no more files are opened: the device does not follow.
+const THREADS_MAX: usize = 4;
+/// A thread needs little.
+const STACK_BYTES: usize = 64 << 10;
+
+static THREADS: AtomicUsize = AtomicUsize::new(0);
 
 /// Files that wait to be closed.
 #[derive(Debug, Default)]
@@ -54,7 +61,20 @@ pub(crate) fn was_written_lately(file: impl AsFd) -> bool {
 
 /// Drops what holds descriptors; without a thread it is dropped here.
 pub(crate) fn by_another_thread(files: impl Send + 'static) {
-    let _ = std::thread::Builder::new().name("closing".to_owned()).spawn(move || drop(files));
+    THREADS.fetch_add(1, Ordering::SeqCst);
+    let close = move || {
+        drop(files);
+        THREADS.fetch_sub(1, Ordering::SeqCst);
+    };
+    let thread = std::thread::Builder::new().name("closing".to_owned()).stack_size(STACK_BYTES);
+    if thread.spawn(close).is_err() {
+        THREADS.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Whether files that were written lately are closed more slowly than they come: users can make as many as they like.
+pub(crate) fn is_stuck() -> bool {
+    THREADS.load(Ordering::SeqCst) >= THREADS_MAX
 }
 
 #[cfg(test)]
@@ -75,5 +95,24 @@ mod tests {
         assert_eq!(closing.files.len(), WAITING_MAX - 1);
         closing.close(file(0));
         assert!(closing.files.is_empty(), "no more descriptors than that");
+    }
+
+    #[test]
+    fn where_closing_does_not_follow_that_is_told() {
+        let (begin, waits) = std::sync::mpsc::channel::<()>();
+        let waits = std::sync::Arc::new(std::sync::Mutex::new(waits));
+        /// Waits for its word when it is dropped, as close(2) does behind writes.
+        struct Slow(std::sync::Arc<std::sync::Mutex<std::sync::mpsc::Receiver<()>>>);
+        impl Drop for Slow {
+            fn drop(&mut self) {
+                let _ = self.0.lock().expect("whole").recv();
+            }
+        }
+        (0..THREADS_MAX).for_each(|_| by_another_thread(Slow(std::sync::Arc::clone(&waits))));
+        assert!(is_stuck());
+        drop(begin);
+        while is_stuck() {
+            std::thread::yield_now();
+        }
     }
 }

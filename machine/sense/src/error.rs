@@ -28,6 +28,9 @@ pub enum Error {
     NotPermitted { call: &'static str },
     #[error("cannot understand {}: please report it with the text of that file", .path.display())]
     Parse { path: PathBuf, source: ParseError },
+    /// A program made more of it than brisk reads: any user can.
+    #[error("{what} are more than brisk reads ({limit}): that app is left out")]
+    TooMuch { what: &'static str, limit: &'static str },
     #[error("'{name}' is not the name of a block device: give the name as in /sys/block, such as mmcblk0")]
     Name { name: String },
 }

@@ -25,14 +25,17 @@ use brisk_core::pages::{AppPages, Identity, MappedFile, MappingPages, PageRange}
 use brisk_formats::{DeviceNumber, is_on_block_device};
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, fstatfs, openat};
 
-use crate::closing::Closing;
-use crate::error::Result;
+use crate::closing::{Closing, is_stuck};
+use crate::error::{Error, Result};
 use crate::identity::Medium;
 use crate::machine::Sense;
 use crate::{extents, resident};
 
 /// A larger file that is opened is hardly read as a whole, and what was in memory of it before would count.
 const OPENED_BYTES_MAX: u64 = 4 << 20;
+
+/// Files of one launch that are opened here at most, mapped ones and others: a program can have any number.
+pub const FILES_MAX: usize = 2048;
 
 /// A mapped file, before it was looked up.
 #[derive(Debug, Default)]
@@ -45,10 +48,11 @@ struct Mapped {
 
 impl Sense {
     /// What the processes `pids`, those of an app, have mapped of files on local block devices, and what is in memory
-    /// of those that they `opened` without that; `None` where opens were not watched.
+    /// of those that they `opened` without that; `None` where opens were not watched, as which too many count.
     ///
     /// # Errors
-    /// As [`Sense::app_pages`].
+    /// As [`Sense::app_pages`], and when more files are mapped than [`FILES_MAX`], or some of a launch before still wait
+    /// to be closed.
     pub fn launch_files(
         &self,
         pids: &[u32],
@@ -56,10 +60,15 @@ impl Sense {
         is_private: &dyn Fn(&str) -> bool,
     ) -> Result<LaunchFiles> {
         let pages = self.app_pages(pids)?;
+        let mapped_files = by_file(&pages);
+        if mapped_files.len() > FILES_MAX || is_stuck() {
+            return Err(Error::TooMuch { what: "the files of a launch", limit: "2048" });
+        }
+        let opened = opened.filter(|opened| mapped_files.len() + opened.len() <= FILES_MAX);
         let roots: BTreeMap<u32, String> = pids.iter().filter_map(|&pid| Some((pid, self.root_of(pid)?))).gather_map();
         let mut stays: BTreeMap<u64, bool> = BTreeMap::new();
         let (mut files, mut closing) = (Vec::new(), Closing::default());
-        for ((_, inode), mapped) in by_file(&pages) {
+        for ((_, inode), mapped) in mapped_files {
             let root = roots.get(&mapped.pid).map_or("/", String::as_str);
             let path = from_root(&mapped.path, root);
             if is_private(path) {

@@ -1,7 +1,10 @@
 //! Files that are opened, from fanotify(7): what a launch reads by read(2) alone appears in no page table.
 //!
-//! Property, with a real process (`machine/sense/tests/all/launch_files.rs`):
-//! `a_file_that_was_only_read_is_used_where_it_was_watched`.
+//! Every user can open files without pause, so that the kernel's list is bounded (fs.fanotify.max_queued_events), and
+//! taken in parts: a loop that takes it serves its other sources in between.
+//!
+//! Properties, with real processes (`machine/sense/tests/all/launch_files.rs`):
+//! `a_file_that_was_only_read_is_used_where_it_was_watched`; `a_flood_of_opens_is_taken_in_parts_and_says_its_losses`.
 
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd as _, AsRawFd as _};
@@ -11,10 +14,24 @@ use nix::errno::Errno;
 use nix::sys::fanotify::{EventFFlags, Fanotify, FanotifyEvent, InitFlags, MarkFlags, MaskFlags};
 use rustix::fs::{FileType, fstat};
 
-use crate::closing::{by_another_thread, was_written_lately};
+use crate::closing::{by_another_thread, is_stuck, was_written_lately};
 use crate::error::{Error, Result};
 use crate::machine::Sense;
 use crate::resident;
+
+/// Opens that are taken at once: a hundredth of a second.
+pub const TAKEN_MAX: usize = 4096;
+
+/// What was opened since the list was taken last.
+#[derive(Debug, Default)]
+pub struct Opened {
+    /// Regular files: id of the process, and current name.
+    pub files: BTreeSet<(u32, PathBuf)>,
+    /// Whether the list may hold more, for the next call.
+    pub has_more: bool,
+    /// Whether the kernel had to drop some.
+    pub has_lost: bool,
+}
 
 /// A watch of opens by other processes on file systems of block devices.
 #[derive(Debug)]
@@ -23,16 +40,13 @@ pub struct OpenedFiles {
 }
 
 impl OpenedFiles {
-    /// Starts the watch. The kernel's list is unbounded, so a watch should be short, or its list taken now and then.
+    /// Starts the watch. Its list has to be taken now and then.
     ///
     /// # Errors
     /// Without CAP_SYS_ADMIN, when the kernel has no fanotify or does not tell what is in memory of a file
     /// (mincore(2)), without which a list of files is of no use, or the mounts cannot be read.
     pub fn watch(sense: &Sense) -> Result<Self> {
-        let flags = InitFlags::FAN_CLASS_NOTIF
-            | InitFlags::FAN_CLOEXEC
-            | InitFlags::FAN_NONBLOCK
-            | InitFlags::FAN_UNLIMITED_QUEUE;
+        let flags = InitFlags::FAN_CLASS_NOTIF | InitFlags::FAN_CLOEXEC | InitFlags::FAN_NONBLOCK;
         let events = EventFFlags::O_RDONLY | EventFFlags::O_LARGEFILE | EventFFlags::O_CLOEXEC | EventFFlags::O_NOATIME;
         resident::check().map_err(|source| Error::calling("mincore", source))?;
         let group = Fanotify::init(flags, events).map_err(|errno| failed("fanotify_init", errno))?;
@@ -55,31 +69,37 @@ impl OpenedFiles {
         Ok(Self { group })
     }
 
-    /// The regular files that processes opened for which `is_wanted` holds since the watch began or the list was taken
-    /// last: id of the process, and current name.
+    /// The files that processes opened for which `is_wanted` holds since the watch began or the list was taken last, at
+    /// most so many opens of all processes at once ([`TAKEN_MAX`]).
     ///
     /// # Errors
     /// When the list cannot be read.
-    pub fn take(&self, is_wanted: impl Fn(u32) -> bool) -> Result<BTreeSet<(u32, PathBuf)>> {
+    pub fn take(&self, is_wanted: impl Fn(u32) -> bool) -> Result<Opened> {
         let own = std::process::id();
-        let opened = |event: &FanotifyEvent| {
+        let file_of = |event: &FanotifyEvent| {
             let pid = u32::try_from(event.pid()).ok().filter(|pid| *pid != own && is_wanted(*pid))?;
             Some((pid, name_of(event)?))
         };
-        let mut found = BTreeSet::new();
-        loop {
+        let (mut opened, mut taken) = (Opened { has_more: true, ..Opened::default() }, 0);
+        // Each event has a descriptor, of whichever process.
+        while taken < TAKEN_MAX && !is_stuck() {
             let events = match self.group.read_events() {
-                Ok(events) if events.is_empty() => return Ok(found),
                 Ok(events) => events,
-                Err(Errno::EAGAIN) => return Ok(found),
+                Err(Errno::EAGAIN) => Vec::new(),
                 Err(errno) => return Err(failed("the list of fanotify", errno)),
             };
-            found.extend(events.iter().filter_map(opened));
-            // Each event has a descriptor, of whichever process.
+            if events.is_empty() {
+                opened.has_more = false;
+                break;
+            }
+            taken += events.len();
+            opened.has_lost |= events.iter().any(|event| event.mask().contains(MaskFlags::FAN_Q_OVERFLOW));
+            opened.files.extend(events.iter().filter_map(file_of));
             if events.iter().filter_map(FanotifyEvent::fd).any(was_written_lately) {
                 by_another_thread(events);
             }
         }
+        Ok(opened)
     }
 }
 

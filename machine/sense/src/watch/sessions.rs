@@ -33,8 +33,9 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 /// The first kernel that sends only the kinds that were asked for.
 const FILTERS: KernelVersion = KernelVersion { major: 6, minor: 6 };
-/// Messages that are read at once; more are left for the next time.
-const MESSAGES_MAX: usize = 4096;
+/// Messages that are read at once; more are left for the next time. Any user can make thousands a second, and each may
+/// cost a file of /proc.
+const MESSAGES_MAX: usize = 512;
 
 /// A session that is new waits this long for its first program.
 const PENDING_NS: u64 = 2_000_000_000;
@@ -43,7 +44,7 @@ const PENDING_MAX: usize = 64;
 /// No person begins many sessions at once: the rate limit, as a burst and a second.
 const BURST: u64 = 8;
 const PER_S: u64 = 4;
-/// Least time between two checks whether a session whose leader has ended has other processes.
+/// Least time between two lists of all processes: after losses, and for sessions whose leader has ended.
 const LOOK_NS: u64 = SECOND_NS;
 /// Users from here on are people, or apps on Android; below are services.
 const PERSON_UID_MIN: u32 = 1000;
@@ -66,8 +67,8 @@ pub enum SessionChange {
     Began(ProcessSession),
     /// No process of it is left.
     Gone(u32),
-    /// Changes were lost: what is there has to be listed anew.
-    Unknown,
+    /// Changes were lost: what there is, by id.
+    Unknown(BTreeMap<u32, ProcessSession>),
 }
 
 /// Listens to the kernel's messages of processes. Needs CAP_NET_ADMIN.
@@ -79,6 +80,8 @@ pub struct SessionWatch {
     living: BTreeSet<u32>,
     /// Sessions whose leader has ended.
     orphans: BTreeSet<u32>,
+    /// Whether messages were lost since all was listed.
+    has_lost: bool,
     looked_ns: Option<u64>,
 }
 
@@ -131,7 +134,8 @@ impl SessionWatch {
         netlink.send(&listen_request(filters, std::process::id()))?;
         let births = Births::default();
         let (living, orphans) = (BTreeSet::new(), BTreeSet::new());
-        let mut watch = Self { sense: sense.clone(), netlink, births, living, orphans, looked_ns: None };
+        let sense = sense.clone();
+        let mut watch = Self { sense, netlink, births, living, orphans, has_lost: false, looked_ns: None };
         watch.living = watch.listed()?.into_keys().collect();
         Ok(watch)
     }
@@ -163,10 +167,7 @@ impl SessionWatch {
         let mut changes = Vec::new();
         for message in self.netlink.take(MESSAGES_MAX, parse_process_message)? {
             match message {
-                None => {
-                    self.living = self.listed()?.into_keys().collect();
-                    changes.push(SessionChange::Unknown);
-                }
+                None => self.has_lost = true,
                 Some(ProcessMessage::Sid(session)) => self.births.made(session, now_ns),
                 Some(ProcessMessage::Exec(pid)) => {
                     let session_of = |pid| session_of(&self.sense, pid);
@@ -181,25 +182,37 @@ impl SessionWatch {
                 Some(ProcessMessage::Exit(_)) => {}
             }
         }
-        changes.extend(self.gone(now_ns).into_iter().map(SessionChange::Gone));
+        changes.extend(self.check(now_ns)?);
         Ok(changes)
     }
 
-    /// Sessions whose leader has ended, and of which nothing else is left. Checked once a second at most, and when
-    /// something happens: all processes have to be read.
-    fn gone(&mut self, now_ns: u64) -> Vec<u32> {
+    /// When [`SessionWatch::take`] is to be called although nothing may be readable: losses are made good then.
+    #[must_use]
+    pub fn next_ns(&self) -> Option<u64> {
+        self.has_lost.then(|| self.looked_ns.map_or(0, |looked_ns| looked_ns.saturating_add(LOOK_NS)))
+    }
+
+    /// Lists all sessions anew after losses, and finds those whose leader has ended and of which nothing else is left.
+    /// Once a second at most, and when something happens: all processes have to be read, and a program that begins
+    /// others without pause makes the kernel lose messages without end.
+    fn check(&mut self, now_ns: u64) -> Result<Vec<SessionChange>> {
         let due = self.looked_ns.is_none_or(|looked_ns| now_ns.saturating_sub(looked_ns) >= LOOK_NS);
-        if self.orphans.is_empty() || !due {
-            return Vec::new();
+        if !due || self.orphans.is_empty() && !self.has_lost {
+            return Ok(Vec::new());
         }
         self.looked_ns = Some(now_ns);
-        let Ok(listed) = self.listed() else { return Vec::new() };
+        let listed = self.listed()?;
+        if std::mem::take(&mut self.has_lost) {
+            self.orphans.clear();
+            self.living = listed.keys().copied().collect();
+            return Ok(vec![SessionChange::Unknown(listed)]);
+        }
         let gone: Vec<u32> = self.orphans.iter().copied().filter(|session| !listed.contains_key(session)).collect();
         for session in &gone {
             self.orphans.remove(session);
             self.living.remove(session);
         }
-        gone
+        Ok(gone.into_iter().map(SessionChange::Gone).collect())
     }
 
     fn session_of(&self, pid: u32) -> Option<u32> {

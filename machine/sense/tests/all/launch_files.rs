@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use brisk_core::launch::LaunchFiles;
 use brisk_core::pages::PageRange;
 use brisk_requires::Capability;
-use brisk_sense::{OpenedFiles, Sense};
+use brisk_sense::{OpenedFiles, Sense, TAKEN_MAX};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap};
 
 const PAGE: usize = 4096;
@@ -151,9 +151,9 @@ fn a_file_that_was_only_read_is_used_where_it_was_watched() {
     assert!(reader.wait().expect("it ends").success());
     let pid = reader.id();
     let opened: BTreeSet<PathBuf> =
-        watch.take(|of| of == pid).expect("the list").into_iter().map(|(_, path)| path).collect();
+        watch.take(|of| of == pid).expect("the list").files.into_iter().map(|(_, path)| path).collect();
     assert!(opened.contains(&path), "{opened:?}");
-    assert_eq!(watch.take(|of| of == pid).expect("the list"), BTreeSet::new(), "each is told once");
+    assert_eq!(watch.take(|of| of == pid).expect("the list").files, BTreeSet::new(), "each is told once");
     let with = mapper.files_and(Some(&opened), &|_| false);
     let of = |found: &LaunchFiles, name: &str| found.files.iter().find(|one| one.file.path.ends_with(name)).cloned();
     let read = of(&with, "/read").expect("it was opened");
@@ -165,4 +165,37 @@ fn a_file_that_was_only_read_is_used_where_it_was_watched() {
     assert!(!without.opens && of(&without, "/read").is_none());
     let own = mapper.dir.path().to_str().expect("UTF-8").to_owned();
     assert!(of(&mapper.files_and(Some(&opened), &|path| path.starts_with(&own)), "/read").is_none(), "private");
+}
+
+#[test]
+fn a_flood_of_opens_is_taken_in_parts_and_says_its_losses() {
+    let Some(parent) = parent() else { return };
+    let watch = match OpenedFiles::watch(&Sense::default()) {
+        Ok(watch) => watch,
+        Err(error) => return brisk_requires::skip(Capability::Fanotify, error),
+    };
+    let limit = fs::read_to_string("/proc/sys/fs/fanotify/max_queued_events").ok();
+    let limit: usize = limit.map_or(16_384, |text| text.trim().parse().expect("a number"));
+    let dir = tempfile::tempdir_in(&parent).expect("a directory");
+    // A file for each event, as the kernel joins those of one file.
+    let paths: Vec<PathBuf> = (0..limit.min(50_000) + 100).map(|at| dir.path().join(at.to_string())).collect();
+    paths.iter().for_each(|path| drop(File::create(path).expect("made")));
+    // This process's own opens are left out, but not in the kernel's list.
+    let all = || {
+        let mut parts = Vec::new();
+        loop {
+            let opened = watch.take(|_| true).expect("the list");
+            let has_more = opened.has_more;
+            parts.push(opened);
+            if !has_more {
+                return parts;
+            }
+        }
+    };
+    let parts = all();
+    assert!(parts.len() > limit.min(50_000) / (TAKEN_MAX + 500), "{}", parts.len());
+    assert_eq!(parts.iter().any(|part| part.has_lost), limit <= 50_000, "of {limit}");
+    paths.iter().take(10).for_each(|path| drop(File::open(path).expect("there")));
+    let parts = all();
+    assert!(!parts.iter().any(|part| part.has_lost), "the next ones are all there");
 }
