@@ -16,6 +16,10 @@ use crate::trials::Acts;
 /// How long it may take until an app that came to the foreground is told, where nothing is done for it: it has answered
 /// its user by then.
 const PATIENCE_MS: u64 = 1_000;
+/// Processes and groups of an app that are read at most: a program can begin any number, and the loop reads files of
+/// each.
+const PROCESSES_MAX: usize = 1024;
+const GROUPS_MAX: usize = 256;
 
 impl Daemon {
     /// Reads what each app does for its user, unless that was done just now: for an engine that decides by it, or a
@@ -216,15 +220,21 @@ fn of_session(sense: &Sense, dir: &Path) -> Vec<u32> {
     sense.process_ids().unwrap_or_default().into_iter().filter(is_in).collect()
 }
 
-/// The processes of a control group, those of groups below it included, or the leader of a session.
+/// The processes of a control group, those of groups below it included, or the leader of a session. Of a group with
+/// more than are read in the loop, the first ones.
 pub(super) fn processes(sense: &Sense, dir: &Path) -> Vec<u32> {
     if apps::is_session(dir) {
         return dir.file_name().and_then(|name| name.to_str()?.parse().ok()).into_iter().collect();
     }
-    let mut pids = sense.cgroup_processes(dir).ok().flatten().unwrap_or_default();
-    if sense.has_groups_below(dir) {
-        let below = sense.groups_below(dir).unwrap_or_default();
-        pids.extend(below.into_iter().flat_map(|(name, _)| processes(sense, &dir.join(name))));
+    let (mut pids, mut dirs, mut next) = (Vec::new(), vec![dir.to_owned()], 0);
+    while let Some(dir) = dirs.get(next).cloned().filter(|_| pids.len() < PROCESSES_MAX) {
+        next += 1;
+        pids.extend(sense.cgroup_processes(&dir).ok().flatten().unwrap_or_default());
+        if dirs.len() < GROUPS_MAX && sense.has_groups_below(&dir) {
+            let below = sense.groups_below(&dir).unwrap_or_default();
+            dirs.extend(below.into_iter().take(GROUPS_MAX).map(|(name, _)| dir.join(name)));
+        }
     }
+    pids.truncate(PROCESSES_MAX);
     pids
 }

@@ -5,11 +5,15 @@
 //! pagemap, and smaps of processes alone that have locked memory or huge pages of hugetlbfs. The app runs meanwhile,
 //! unless it is frozen: a page that moves between two states is in one of them.
 //!
+//! An app beyond a budget has no pages, as one that cannot be read: 8 MiB of what is kept of it, 64 MiB of entries that
+//! kernels before Linux 6.7 give for reserved addresses.
+//!
 //! Cost, release build, Linux 6.18, 2 shared processors: see `machine/sense/tests/all/app_pages.rs`,
 //! `a_scan_of_ten_thousand_mappings`.
 //!
 //! Properties, with real processes (`machine/sense/tests/all/app_pages.rs`): `a_scan_names_each_page_by_its_mapping`;
-//! `a_process_that_ended_is_left_out`; `locked_and_shared_memory_is_not_swappable`; `a_reservation_costs_nothing`.
+//! `a_process_that_ended_is_left_out`; `locked_and_shared_memory_is_not_swappable`; `a_reservation_costs_nothing`;
+//! `an_app_beyond_the_budget_has_no_pages`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -24,7 +28,16 @@ use brisk_formats::{AddressRange, PageRun, PageState, has_unswappable, parse_add
 
 use crate::error::Result;
 use crate::machine::Sense;
-use crate::page_map::PageTable;
+use crate::page_map::{PageTable, Rest, TOO_MUCH};
+
+/// A range of pages, as it is kept.
+const RUN_BYTES: usize = size_of::<SwappedRange>();
+
+/// What is kept of an app at most, and of entries that are read for it: the service has 64 MiB, and its loop waits.
+const KEPT_BYTES_MAX: usize = 8 << 20;
+const ENTRIES_BYTES_MAX: u64 = 64 << 20;
+/// What a process counts for: the time of reading its files.
+const PROCESS_BYTES: usize = 16 << 10;
 
 /// The kernel's own pages, which every process has.
 const OF_THE_KERNEL: [&str; 4] = ["[vdso]", "[vvar]", "[vvar_vclock]", "[uprobes]"];
@@ -36,11 +49,13 @@ impl Sense {
     /// are 0 without CAP_SYS_ADMIN.
     ///
     /// # Errors
-    /// When a file is not readable (another user's process) or not understood.
+    /// When a file is not readable (another user's process) or not understood, or the app is beyond the budget.
     pub fn app_pages(&self, pids: &[u32]) -> Result<AppPages> {
         let mut processes = Vec::new();
+        let mut budget = Budget { kept_bytes: KEPT_BYTES_MAX, entries_bytes: ENTRIES_BYTES_MAX };
         for &pid in pids {
-            processes.extend(self.pages_of(pid)?);
+            budget.take(PROCESS_BYTES)?;
+            processes.extend(self.pages_of(pid, &mut budget)?);
         }
         processes.order_by(|a: &ProcessPages, b| {
             let key = |one: &ProcessPages| (one.process.began_ticks, one.process.pid);
@@ -55,7 +70,7 @@ impl Sense {
         Ok(AppPages { page_bytes: rustix::param::page_size() as u64, processes })
     }
 
-    fn pages_of(&self, pid: u32) -> Result<Option<ProcessPages>> {
+    fn pages_of(&self, pid: u32, budget: &mut Budget) -> Result<Option<ProcessPages>> {
         let Some(stat) = self.process_stat(pid)?.filter(|stat| !stat.has_ended()) else { return Ok(None) };
         let Some(ranges) = self.parse_optional(format!("/proc/{pid}/maps"), parse_address_ranges)? else {
             return Ok(None);
@@ -71,7 +86,11 @@ impl Sense {
         let (mut mappings, mut runs) = (Vec::new(), Vec::new());
         for range in ranges.iter().filter(|range| range.usable) {
             runs.clear();
+            budget.take(size_of::<MappingPages>() + range.name.len())?;
+            table.rest = Rest { runs: budget.kept_bytes / RUN_BYTES, entries_bytes: budget.entries_bytes };
             table.append_runs(&range.addresses, &mut runs)?;
+            budget.take(runs.len() * RUN_BYTES)?;
+            budget.entries_bytes = table.rest.entries_bytes;
             let nth = of_name.entry(range.name.as_bytes().to_vec()).or_default();
             let mapping = mapping(range, *nth, &unswappable, table.page_bytes);
             *nth += 1;
@@ -82,6 +101,19 @@ impl Sense {
         let program = stat.comm.to_string_lossy().into_owned();
         let process = Process { pid, began_ticks: stat.start_ticks, program, nth: 0 };
         Ok(is_it.then_some(ProcessPages { process, mappings }))
+    }
+}
+
+/// What may be kept and read of an app yet.
+struct Budget {
+    kept_bytes: usize,
+    entries_bytes: u64,
+}
+
+impl Budget {
+    fn take(&mut self, bytes: usize) -> Result<()> {
+        self.kept_bytes = self.kept_bytes.checked_sub(bytes).ok_or(TOO_MUCH)?;
+        Ok(())
     }
 }
 

@@ -11,6 +11,8 @@ use crate::error::{Absent as _, Error, Result};
 
 /// Room that a read begins with: most files of the kernel are shorter.
 const ROOM_BYTES: usize = 4096;
+/// Larger files of the kernel are not read: users can make some of any size, such as the mappings of a process.
+const FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// Reads a machine whose /proc and /sys lie under one root directory.
 ///
@@ -118,8 +120,9 @@ impl Sense {
 fn read_whole(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(ROOM_BYTES);
     // Without a limit the size would be asked for.
-    std::fs::File::open(path)?.take(u64::MAX).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    std::fs::File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    let is_whole = bytes.len() as u64 <= FILE_BYTES_MAX;
+    is_whole.then_some(bytes).ok_or_else(|| std::io::ErrorKind::FileTooLarge.into())
 }
 
 /// A key that puts `loop2` before `loop10`.

@@ -25,6 +25,9 @@ const ENTRIES_MIN: u64 = 128;
 /// Ranges that one call of PAGEMAP_SCAN gives at most.
 const REGIONS_MAX: usize = 512;
 
+/// Said of what is more than may be read.
+pub(crate) const TOO_MUCH: Error = Error::TooMuch { what: "the page tables of an app", limit: "8 MiB of ranges" };
+
 /// The pages of a process at one moment. Ranges change while they are read, unless the process is stopped or frozen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProcessPages {
@@ -71,6 +74,20 @@ pub(crate) struct PageTable {
     walked: Range<u64>,
     regions: Vec<Region>,
     next: usize,
+    pub(crate) rest: Rest,
+}
+
+/// What may be read yet of page tables: a program can spread its pages, and reserve addresses, as it likes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rest {
+    /// Length of a list of runs.
+    pub(crate) runs: usize,
+    /// Entries, which kernels before Linux 6.7 have for reserved addresses too.
+    pub(crate) entries_bytes: u64,
+}
+
+impl Rest {
+    const UNBOUNDED: Self = Self { runs: usize::MAX, entries_bytes: u64::MAX };
 }
 
 /// `struct page_region` of include/uapi/linux/fs.h.
@@ -128,6 +145,7 @@ impl PageTable {
             walked: 0..0,
             regions: Vec::new(),
             next: 0,
+            rest: Rest::UNBOUNDED,
         }))
     }
 
@@ -135,7 +153,7 @@ impl PageTable {
     /// nothing of a process that has ended.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When it cannot be read, or is more than `rest`.
     pub(crate) fn append_runs(&mut self, addresses: &Range<u64>, runs: &mut Vec<PageRun>) -> Result<()> {
         let mut start = addresses.start;
         while self.scans && start < addresses.end {
@@ -165,7 +183,9 @@ impl PageTable {
         while let Some(&region) = self.regions.get(self.next).filter(|region| region.start < addresses.end) {
             let (start, end) = (region.start.max(addresses.start), region.end.min(addresses.end));
             let pages = start / self.page_bytes..end / self.page_bytes;
-            if region.categories & IS_SWAPPED != 0 {
+            if runs.len() > self.rest.runs {
+                return Err(TOO_MUCH);
+            } else if region.categories & IS_SWAPPED != 0 {
                 self.append_entries(pages, runs)?;
             } else if start < end {
                 let state = if region.categories & IS_FILE == 0 { PageState::Anonymous } else { PageState::File };
@@ -219,6 +239,9 @@ impl PageTable {
             }
             let byte = |page: u64| ((page - self.read.start) * PAGE_ENTRY_BYTES) as usize;
             append_page_runs(runs, page, parse_page_states(&self.entries[byte(page)..byte(end)]));
+            if runs.len() > self.rest.runs {
+                return Err(TOO_MUCH);
+            }
             page = end;
         }
         Ok(())
@@ -227,6 +250,7 @@ impl PageTable {
     /// Reads entries from `page` on, about `wanted`, and those behind them as far as they cost nothing.
     fn read_entries(&mut self, page: u64, wanted: u64) -> Result<()> {
         let length = (wanted.max(ENTRIES_MIN) * PAGE_ENTRY_BYTES).min(CHUNK_BYTES) as usize;
+        self.rest.entries_bytes = self.rest.entries_bytes.checked_sub(length as u64).ok_or(TOO_MUCH)?;
         self.entries.resize(length.max(self.entries.len()), 0);
         let read = self.file.read_at(&mut self.entries[..length], page * PAGE_ENTRY_BYTES);
         let read = read.map_err(|source| Error::reading(self.path.clone(), source))?;

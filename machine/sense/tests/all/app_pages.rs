@@ -61,6 +61,16 @@ fn child_that_maps() {
             addresses.push(shared.expect("mapped") as u64);
         }
         "reservation" => addresses.push(private(1 << 28, 3)),
+        "scattered" => {
+            let count: usize = rest.parse().expect("a number");
+            let begin = private(2 * count, 0);
+            // Read, not written: each is the kernel's page of zeros, so that all of them take no memory.
+            for at in 0..count {
+                // SAFETY: the page is in the mapping, and nothing refers to it.
+                unsafe { std::ptr::read_volatile((begin as usize + 2 * at * PAGE) as *const u8) };
+            }
+            addresses.push(begin);
+        }
         "many" => {
             let count: usize = rest.parse().expect("a number");
             let begin = private(2 * count, 2 * count);
@@ -259,6 +269,22 @@ fn a_scan_of_ten_thousand_mappings() {
         0
     );
     assert!(cpu() - begin < Duration::from_secs(5), "{:?}", cpu() - begin);
+}
+
+#[test]
+fn an_app_beyond_the_budget_has_no_pages() {
+    let ranges =
+        |app: &App| Sense::default().app_pages(&[app.child.id()]).map(|pages| at(&pages, app.at[0]).private.len());
+    let few = App::start("scattered 100000");
+    assert_eq!(ranges(&few).expect("within the budget"), 100_000);
+    let many = App::start("scattered 300000");
+    let begin = cpu();
+    let why = ranges(&many).expect_err("beyond the budget").to_string();
+    assert!(why.starts_with("the page tables of an app are more than brisk reads"), "{why}");
+    assert!(cpu() - begin < Duration::from_secs(5), "{:?}", cpu() - begin);
+    // Many processes as well: each takes time.
+    let pids = vec![few.child.id(); 1000];
+    assert!(Sense::default().app_pages(&pids).is_err());
 }
 
 #[test]
