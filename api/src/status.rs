@@ -65,6 +65,8 @@ pub enum Why {
     UnknownMedium,
     /// Nothing can be set on its queue.
     NoScheduler,
+    /// The kernel's files of its queue are not readable or not understood.
+    Unreadable,
 }
 
 impl Why {
@@ -86,6 +88,7 @@ impl Why {
                  manage it"
             }
             Self::NoScheduler => "its queue has no I/O scheduler",
+            Self::Unreadable => "the kernel's files of its queue are not readable or not understood",
         }
     }
 }

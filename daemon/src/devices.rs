@@ -83,13 +83,15 @@ pub fn disks(sense: &Sense, choice: &Devices) -> brisk_sense::Result<Disks> {
         };
         match why {
             Some(why) => leave(name, why),
-            None => match describe(sense, device)? {
-                Some(described) => found.managed.push(Device {
+            None => match describe(sense, device) {
+                Ok(Some(described)) => found.managed.push(Device {
                     has_programs: with_programs.contains(name),
                     has_swap: with_swap.contains(name),
                     ..described
                 }),
-                None => leave(name, Why::NoScheduler),
+                Ok(None) => leave(name, Why::NoScheduler),
+                // One with a broken driver hides no other.
+                Err(_) => leave(name, Why::Unreadable),
             },
         }
     }

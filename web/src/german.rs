@@ -149,6 +149,10 @@ const FORMS: &[(&str, &str)] = &[
          devices nennen",
     ),
     ("its queue has no I/O scheduler", "seine Warteschlange hat keinen Scheduler"),
+    (
+        "the kernel's files of its queue are not readable or not understood",
+        "die Dateien des Kernels zu seiner Warteschlange sind nicht lesbar oder unverständlich",
+    ),
     // Rules of the arbiter.
     (
         "the configuration fixes it, which goes before every engine",

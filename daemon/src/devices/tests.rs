@@ -186,3 +186,15 @@ fn this_machine_has_settings_for_each_managed_device() {
     }
     assert_eq!(managed(&sense, &Devices::These(vec!["no such".to_owned()])).expect("Linux"), []);
 }
+
+#[test]
+fn a_device_that_cannot_be_read_hides_no_other() {
+    let machine = Machine::new()
+        .disk(EMMC, "mmcblk0", &["mmcblk0p1"])
+        .set("mmcblk0", "device/life_time", "")
+        .disk(SATA, "sda", &["sda1"])
+        .set("sda", "queue/nr_requests", "odd")
+        .mounts(&[("/dev/mmcblk0p1", "/", "ext4", "rw"), ("/dev/sda1", "/data", "ext4", "rw")]);
+    let expected = (vec!["mmcblk0".to_owned()], left(&[("sda", Why::Unreadable)]));
+    assert_eq!(found(&machine, &Devices::Auto), expected);
+}

@@ -111,10 +111,11 @@ impl Sense {
         Ok(devices)
     }
 
-    /// The whole block device `name`, from /sys/block/NAME.
+    /// The whole block device `name`, from /sys/block/NAME. What its driver or firmware tells in odd words, or not at
+    /// all, is unknown.
     ///
     /// # Errors
-    /// When there is no such device or its files are not readable or not understood.
+    /// When there is no such device, or its number and size are not readable or not understood.
     pub fn block_device(&self, name: &str) -> Result<BlockDevice> {
         let dir = format!("/sys/block/{}", checked_name(name)?);
         let sectors: u64 = self.number(&dir, "size")?;
@@ -122,16 +123,13 @@ impl Sense {
             name: name.to_owned(),
             device: self.number(&dir, "dev")?,
             size_bytes: sectors.saturating_mul(SECTOR_BYTES),
-            read_only: self.parse(format!("{dir}/ro"), |bytes| fields::only_flag("ro", bytes))?,
-            vendor: self.text_optional(format!("{dir}/device/vendor"))?,
-            model: match self.text_optional(format!("{dir}/device/model"))? {
-                Some(model) => Some(model),
-                None => self.text_optional(format!("{dir}/device/name"))?,
-            },
-            mmc: self.mmc(name, &dir)?,
+            read_only: self.text_if_any(format!("{dir}/ro")).is_some_and(|text| text == "1"),
+            vendor: self.text_if_any(format!("{dir}/device/vendor")),
+            model: ["model", "name"].into_iter().find_map(|file| self.text_if_any(format!("{dir}/device/{file}"))),
+            mmc: name.starts_with("mmcblk").then(|| self.mmc(&dir)),
             holders: self.names_in(format!("{dir}/holders"))?,
             slaves: self.names_in(format!("{dir}/slaves"))?,
-            partitions: self.partitions(name, &dir)?,
+            partitions: self.partitions(&dir)?,
         })
     }
 
@@ -147,12 +145,11 @@ impl Sense {
         Ok(place.zip(sys).and_then(|(place, sys)| place.strip_prefix(sys).map(Path::to_owned).ok()))
     }
 
-    fn partitions(&self, disk: &str, dir: &str) -> Result<Vec<Partition>> {
+    /// The directories in that of a disk that are partitions, whatever they are called.
+    fn partitions(&self, dir: &str) -> Result<Vec<Partition>> {
         let mut partitions = Vec::new();
         for name in self.names_in(dir)? {
-            if name.starts_with(disk) {
-                partitions.extend(self.partition(&name, &format!("{dir}/{name}"))?);
-            }
+            partitions.extend(self.partition(&name, &format!("{dir}/{name}")).ok().flatten());
         }
         Ok(partitions)
     }
@@ -171,20 +168,16 @@ impl Sense {
         }))
     }
 
-    fn mmc(&self, name: &str, dir: &str) -> Result<Option<Mmc>> {
-        if !name.starts_with("mmcblk") {
-            return Ok(None);
+    fn mmc(&self, dir: &str) -> Mmc {
+        let path = |file: &str| format!("{dir}/device/{file}");
+        let hex = |file: &'static str| self.parse(path(file), |bytes| fields::only_hex(1, file, bytes)).ok();
+        Mmc {
+            kind: self.text_if_any(path("type")),
+            name: self.text_if_any(path("name")),
+            manufacturer_id: hex("manfid"),
+            life_time: self.parse(path("life_time"), parse_life_time).ok(),
+            pre_eol: hex("pre_eol_info"),
         }
-        let hex = |file: &'static str| {
-            self.parse_optional(format!("{dir}/device/{file}"), |bytes| fields::only_hex(1, file, bytes))
-        };
-        Ok(Some(Mmc {
-            kind: self.text_optional(format!("{dir}/device/type"))?,
-            name: self.text_optional(format!("{dir}/device/name"))?,
-            manufacturer_id: hex("manfid")?,
-            life_time: self.parse_optional(format!("{dir}/device/life_time"), parse_life_time)?,
-            pre_eol: hex("pre_eol_info")?,
-        }))
     }
 
     /// The disk, and the partition if it is one, with the number `device`.

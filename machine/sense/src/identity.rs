@@ -78,7 +78,7 @@ impl Sense {
         let disk = whole.as_ref().unwrap_or(disk);
         let place = self.block_device_place(&disk.name)?;
         let place = place.map(|place| place.to_string_lossy().into_owned()).unwrap_or_default();
-        let firmware = self.firmware(&disk.name)?;
+        let firmware = self.firmware(&disk.name);
         let model = firmware.as_ref().map_or_else(|| model(disk), |revision| with_firmware(&model(disk), revision));
         Ok(Identity { model, kind: kind(disk, &place).to_owned(), is_lab: false, firmware })
     }
@@ -91,15 +91,14 @@ impl Sense {
     /// When its files in /sys are not readable or not understood.
     pub fn medium(&self, disk: &BlockDevice) -> Result<Medium> {
         let kind = self.identity(disk)?.kind;
-        let is_set = |file: &str| -> Result<bool> {
-            Ok(self.text_optional(format!("/sys/block/{}/{file}", disk.name))?.is_some_and(|text| text == "1"))
-        };
+        let is_set =
+            |file: &str| self.text_if_any(format!("/sys/block/{}/{file}", disk.name)).is_some_and(|text| text == "1");
         Ok(match kind.as_str() {
             "emmc" | "sd" | "ufs" | "nvme" => Medium::Flash,
-            _ if !is_set("queue/rotational")? => Medium::Flash,
+            _ if !is_set("queue/rotational") => Medium::Flash,
             "virtual" => Medium::Virtual,
             // Sticks and card readers have removable media, boxes with a disk have not.
-            "usb" if is_set("removable")? => Medium::Flash,
+            "usb" if is_set("removable") => Medium::Flash,
             "usb" => Medium::Unknown,
             _ => Medium::Rotating,
         })
@@ -113,7 +112,7 @@ impl Sense {
         let place = self.block_device_place(&device.name)?;
         let above =
             place.as_deref().and_then(Path::parent).and_then(Path::file_name).map(|name| name.to_string_lossy());
-        match above.filter(|above| device.name.starts_with(above.as_ref())) {
+        match above {
             Some(above) => self.block_device(&above).or_absent(),
             None => Ok(None),
         }
@@ -122,7 +121,7 @@ impl Sense {
     /// The disk whose words describe `device` where it has none of its own: the card of a hardware partition, a path of
     /// a multipath device.
     fn described_by(&self, device: &BlockDevice) -> Result<Option<BlockDevice>> {
-        let uuid = self.text_optional(format!("/sys/block/{}/dm/uuid", device.name))?;
+        let uuid = self.text_if_any(format!("/sys/block/{}/dm/uuid", device.name));
         match device.slaves.first().filter(|_| uuid.is_some_and(|uuid| uuid.starts_with(MULTIPATH))) {
             Some(path) => self.block_device(path).or_absent(),
             None => self.card_of(device),
@@ -132,17 +131,17 @@ impl Sense {
     /// Revision of the firmware of a device: of NVMe `firmware_rev`, of SCSI and UFS `rev`, of cards `fwrev`, and of
     /// eMMC before 5.0, which have none, the revision of the product, `prv`
     /// (Documentation/driver-api/mmc/mmc-dev-attrs.rst).
-    fn firmware(&self, name: &str) -> Result<Option<String>> {
+    fn firmware(&self, name: &str) -> Option<String> {
         for file in ["firmware_rev", "rev", "fwrev", "prv"] {
-            let text = self.text_optional(format!("/sys/block/{name}/device/{file}"))?;
+            let text = self.text_if_any(format!("/sys/block/{name}/device/{file}"));
             // Cards show zeros for what they do not tell.
             let is_nothing = |text: &str| text.trim_start_matches("0x").chars().all(|c| c == '0');
             let text = text.map(|text| text.trim().replace(char::is_control, "")).filter(|text| !is_nothing(text));
             if text.is_some() {
-                return Ok(text);
+                return text;
             }
         }
-        Ok(None)
+        None
     }
 
     /// What the server of an emulated device says of it: its directory is that of the mount in which the file behind

@@ -87,6 +87,11 @@ impl Sense {
         Ok(self.read_optional(path)?.map(|bytes| fields::text(&bytes)).filter(|text| !text.is_empty()))
     }
 
+    /// The same of a lesser fact, which never hides the thing that it is of: `None` too when it is not readable.
+    pub(crate) fn text_if_any(&self, path: impl AsRef<Path>) -> Option<String> {
+        self.text_optional(path).ok().flatten()
+    }
+
     /// The number that a file of this name in `dir` holds; `None` when it is missing.
     pub(crate) fn number_optional<T: FromStr>(&self, dir: impl AsRef<Path>, file: &'static str) -> Result<Option<T>> {
         self.parse_optional(dir.as_ref().join(file), |bytes| fields::only_number(file, bytes))

@@ -61,21 +61,22 @@ impl Sense {
     /// The batteries and chargers, from /sys/class/power_supply; empty where there is none.
     ///
     /// # Errors
-    /// When a file is not readable or not understood.
+    /// When the directory is not readable.
     pub fn power_supplies(&self) -> Result<Vec<PowerSupply>> {
         let mut supplies = Vec::new();
         for name in self.names_in("/sys/class/power_supply")? {
             let dir = format!("/sys/class/power_supply/{name}");
-            let Some(kind) = self.text_optional(format!("{dir}/type"))? else { continue };
-            let number = |file| self.number_optional::<i64>(&dir, file);
+            let Some(kind) = self.text_if_any(format!("{dir}/type")) else { continue };
+            // A charger that answers in odd words hides neither itself nor the battery.
+            let number = |file| self.number_optional::<i64>(&dir, file).ok().flatten();
             supplies.push(PowerSupply {
                 name,
                 kind,
-                status: self.text_optional(format!("{dir}/status"))?,
-                capacity_percent: number("capacity")?.and_then(|percent| u32::try_from(percent).ok()),
-                current_now_ua: number("current_now")?,
-                voltage_now_uv: number("voltage_now")?,
-                power_now_uw: number("power_now")?,
+                status: self.text_if_any(format!("{dir}/status")),
+                capacity_percent: number("capacity").and_then(|percent| u32::try_from(percent).ok()),
+                current_now_ua: number("current_now"),
+                voltage_now_uv: number("voltage_now"),
+                power_now_uw: number("power_now"),
             });
         }
         Ok(supplies)
@@ -84,7 +85,7 @@ impl Sense {
     /// The zones that count energy, from /sys/class/powercap; empty where there is none.
     ///
     /// # Errors
-    /// When a file is not understood, or not readable for another reason than permission.
+    /// When the directory is not readable.
     pub fn powercap_zones(&self) -> Result<Vec<PowercapZone>> {
         let mut zones = Vec::new();
         for zone in self.names_in("/sys/class/powercap")? {
@@ -92,9 +93,9 @@ impl Sense {
             if !self.path(format!("{dir}/energy_uj")).exists() {
                 continue;
             }
-            let number = |file| self.number_optional(&dir, file).or_hidden().map(Option::flatten);
-            let (energy_uj, max_energy_range_uj) = (number("energy_uj")?, number("max_energy_range_uj")?);
-            let name = self.text_optional(format!("{dir}/name"))?.unwrap_or_else(|| zone.clone());
+            let number = |file| self.number_optional(&dir, file).ok().flatten();
+            let (energy_uj, max_energy_range_uj) = (number("energy_uj"), number("max_energy_range_uj"));
+            let name = self.text_if_any(format!("{dir}/name")).unwrap_or_else(|| zone.clone());
             zones.push(PowercapZone { zone, name, energy_uj, max_energy_range_uj });
         }
         Ok(zones)

@@ -71,8 +71,8 @@ impl Sense {
             max_request_kib: number("max_sectors_kb")?,
             max_hardware_request_kib: number("max_hw_sectors_kb")?,
             rotational: flag("rotational")?,
-            write_cache: self.text_optional(file("write_cache"))?,
-            fua: self.parse_optional(file("fua"), |bytes| fields::only_flag("fua", bytes))?,
+            write_cache: self.text_if_any(file("write_cache")),
+            fua: self.parse(file("fua"), |bytes| fields::only_flag("fua", bytes)).ok(),
             logical_block_bytes: small("logical_block_size")?,
             physical_block_bytes: small("physical_block_size")?,
             minimum_io_bytes: number("minimum_io_size")?,
@@ -90,12 +90,12 @@ impl Sense {
     /// /sys/block/NAME/queue/iosched; those that can only be written are left out.
     ///
     /// # Errors
-    /// When the name cannot be one, or a file that is there is not readable.
+    /// When the name cannot be one, or the directory is not readable.
     pub fn scheduler_tunables(&self, name: &str) -> Result<Vec<(String, String)>> {
         let dir = format!("/sys/block/{}/queue/iosched", checked_name(name)?);
         let mut tunables = Vec::new();
         for tunable in self.names_in(&dir)? {
-            if let Some(value) = self.text_optional(format!("{dir}/{tunable}"))? {
+            if let Some(value) = self.text_if_any(format!("{dir}/{tunable}")) {
                 tunables.push((tunable, value));
             }
         }

@@ -29,8 +29,9 @@ use crate::machine::Sense;
 const HIDE_THEIR_DISKS: [&str; 3] = ["fuse", "zfs", "bcachefs"];
 /// File systems on directories of others, which their source names.
 const ON_DIRECTORIES: [&str; 3] = ["ecryptfs", "sdcardfs", "esdfs"];
-/// Options of overlay that name directories.
-const LAYERS: [&str; 3] = ["lowerdir", "upperdir", "lowerdir+"];
+/// Options of overlay that name directories. `lowerdir` of `a::b` and `datadir+` name such that only hold data
+/// (Documentation/filesystems/overlayfs.rst, "Data-only lower layers"), as composefs has them.
+const LAYERS: [&str; 4] = ["lowerdir", "upperdir", "lowerdir+", "datadir+"];
 /// Layers upon layers that are followed.
 const LAYERS_MAX: usize = 8;
 /// Where the kernel lists the devices of each btrfs.
@@ -133,19 +134,19 @@ impl Sense {
         let (mut volumes, mut multipaths, mut files) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
         for device in &devices {
             let (name, dir) = (&device.name, format!("/sys/block/{}", device.name));
-            if let Some(volume) = self.text_optional(format!("{dir}/dm/name"))? {
+            if let Some(volume) = self.text_if_any(format!("{dir}/dm/name")) {
                 volumes.insert(name.clone(), volume);
             }
-            if self.text_optional(format!("{dir}/dm/uuid"))?.is_some_and(|uuid| uuid.starts_with(MULTIPATH)) {
+            if self.text_if_any(format!("{dir}/dm/uuid")).is_some_and(|uuid| uuid.starts_with(MULTIPATH)) {
                 multipaths.insert(name.clone());
             }
-            let backing = if name.starts_with("loop") { self.loop_backing(name)? } else { None };
+            let backing = if name.starts_with("loop") { self.loop_backing(name).ok().flatten() } else { None };
             if let Some(backing) = backing.filter(|backing| !backing.deleted)
                 && !self.identity(device)?.is_lab
             {
                 files.insert(name.clone(), backing.file);
             }
-            let written_back = self.text_optional(format!("{dir}/backing_dev"))?;
+            let written_back = self.text_if_any(format!("{dir}/backing_dev"));
             if let Some(node) = written_back.filter(|node| node.starts_with('/') && name.starts_with("zram")) {
                 files.insert(name.clone(), node.into());
             }
@@ -161,7 +162,7 @@ impl Sense {
 
     /// A path of a multipath device of NVMe, which serves no requests of its own.
     fn is_hidden(&self, name: &str) -> bool {
-        self.text_optional(format!("/sys/block/{name}/hidden")).ok().flatten().is_some_and(|hidden| hidden == "1")
+        self.text_if_any(format!("/sys/block/{name}/hidden")).is_some_and(|hidden| hidden == "1")
     }
 
     /// Tries to open the device `name` exclusively, as file systems, swap and volume managers hold theirs: the one
@@ -329,6 +330,15 @@ impl Storage {
         of_volume.map(|(name, _)| name.clone()).or_else(by_number)
     }
 
+    /// Whether a mount names one of these devices of a btrfs.
+    fn is_mounted_by_name(&self, members: &BTreeSet<String>) -> bool {
+        let names = |mount: &Mount| {
+            let source = mount.source.to_string_lossy();
+            source.split(':').any(|node| self.name_of(Path::new(node)).is_some_and(|name| members.contains(&name)))
+        };
+        self.mounts.iter().filter(|mount| mount.fs_type == "btrfs").any(names)
+    }
+
     fn name_of_number(&self, number: DeviceNumber) -> Option<String> {
         let known = self.devices.iter().find(|device| device.device == number).map(|device| device.name.clone());
         known.or_else(|| {
@@ -431,8 +441,12 @@ impl Walk<'_> {
         match mount.fs_type.as_str() {
             "btrfs" => {
                 let is_it = |members: &&BTreeSet<String>| members.iter().any(|member| names.contains(member));
-                let sole = of.btrfs.first().filter(|_| of.btrfs.len() == 1 && names.is_empty());
-                match of.btrfs.iter().find(is_it).or(sole) {
+                let found = of.btrfs.iter().find(is_it);
+                // `/dev/root` has no node. It is the one that no other mount names.
+                let mut nameless =
+                    of.btrfs.iter().filter(|members| names.is_empty() && !of.is_mounted_by_name(members));
+                let sole = nameless.next().filter(|_| nameless.next().is_none());
+                match found.or(sole) {
                     Some(members) => members.iter().for_each(|member| self.device(member)),
                     None => {
                         names.iter().for_each(|name| self.device(name));
@@ -444,15 +458,18 @@ impl Walk<'_> {
                 let options = mount.super_options.iter().filter_map(|option| option.split_once('='));
                 let layers: Vec<&str> =
                     options.filter(|(name, _)| LAYERS.contains(name)).map(|(_, value)| value).collect();
-                // One that is in another namespace or below another root is not to be found.
-                self.stack.hides |= layers.is_empty();
-                layers
-                    .iter()
-                    .flat_map(|layers| layers.split(':'))
-                    .filter(|layer| !layer.is_empty())
-                    .for_each(|layer| self.layer(Path::new(layer)));
+                let has_data = |option: &String| option.starts_with("datadir+=") || option.contains("::");
+                let is_metadata = mount.super_options.iter().any(has_data);
+                // One that is in another namespace or below another root is not to be found; metadata hide no disk where
+                // the data are known.
+                let (mut found, mut lost) = (false, layers.is_empty());
+                for layer in layers.iter().flat_map(|layers| layers.split(':')).filter(|layer| !layer.is_empty()) {
+                    let is_found = self.layer(Path::new(layer));
+                    (found, lost) = (found || is_found, lost || !is_found);
+                }
+                self.stack.hides |= lost && !(is_metadata && found);
             }
-            fs_type if ON_DIRECTORIES.contains(&fs_type) => self.layer(&mount.source),
+            fs_type if ON_DIRECTORIES.contains(&fs_type) => self.stack.hides |= !self.layer(&mount.source),
             _ => {
                 names.iter().for_each(|name| self.device(name));
                 let family = mount.fs_type.split('.').next().unwrap_or_default();
@@ -461,14 +478,14 @@ impl Walk<'_> {
         }
     }
 
-    /// A directory that another file system lies on.
-    fn layer(&mut self, path: &Path) {
+    /// A directory that another file system lies on; false where it is not to be found.
+    fn layer(&mut self, path: &Path) -> bool {
         self.layers += 1;
-        if self.layers > LAYERS_MAX || !path.is_absolute() || !self.of.sense.path(path).exists() {
-            self.stack.hides = true;
-        } else {
+        let is_there = self.layers <= LAYERS_MAX && path.is_absolute() && self.of.sense.path(path).exists();
+        if is_there {
             self.path(path);
         }
+        is_there
     }
 
     fn path(&mut self, path: &Path) {

@@ -39,8 +39,8 @@ impl Sense {
         if self.text_optional(format!("{DIR}/enabled"))?.is_none_or(|on| on != "Y") {
             return Ok(None);
         }
-        let compressor = self.text_optional(format!("{DIR}/compressor"))?;
-        Ok(Some(Zswap { compressor, max_pool_percent: self.number_optional(DIR, "max_pool_percent")? }))
+        let max_pool_percent = self.number_optional(DIR, "max_pool_percent").ok().flatten();
+        Ok(Some(Zswap { compressor: self.text_if_any(format!("{DIR}/compressor")), max_pool_percent }))
     }
 
     /// Whether this kernel has zram, or a module of it that is not loaded, as after the installation of a distribution.
@@ -66,7 +66,7 @@ impl Sense {
             let disk_bytes = self.number(&dir, "disksize")?;
             let [original_bytes, compressed_bytes, memory_bytes] =
                 self.parse(format!("{dir}/mm_stat"), parse_mm_stat)?;
-            let backing_device = self.text_optional(format!("{dir}/backing_dev"))?.filter(|device| device != "none");
+            let backing_device = self.text_if_any(format!("{dir}/backing_dev")).filter(|device| device != "none");
             devices.push(Zram { name, disk_bytes, original_bytes, compressed_bytes, memory_bytes, backing_device });
         }
         Ok(devices)

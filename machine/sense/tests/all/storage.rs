@@ -148,6 +148,79 @@ fn an_overlay_is_on_the_disks_of_its_layers() {
 }
 
 #[test]
+fn a_root_by_composefs_is_on_the_disk_of_its_data() {
+    // The image with the metadata is mounted where no process sees it.
+    for options in [
+        "ro,lowerdir+=/run/ostree/.private/cfsroot-lower,datadir+=/sysroot/ostree/repo/objects,metacopy=on",
+        "ro,lowerdir=/run/ostree/.private/cfsroot-lower::/sysroot/ostree/repo/objects,metacopy=on",
+    ] {
+        let machine = Machine::new()
+            .disk(NVME, "nvme0n1", &["nvme0n1p3"])
+            .with("sysroot/ostree/repo/objects/00", "")
+            .mounts(&[("composefs", "/", "overlay", options), ("/dev/nvme0n1p3", "/sysroot", "ext4", "ro")]);
+        let mut stack = Stack::default();
+        assert_eq!(below(&storage(&machine), "/usr/bin", &mut stack), ["nvme0n1"], "{options}");
+    }
+    // Without its data nothing is known.
+    let gone = Machine::new().mounts(&[("composefs", "/", "overlay", "ro,lowerdir+=/gone,datadir+=/gone2")]);
+    assert!(storage(&gone).below_path(Path::new("/usr")).hides);
+}
+
+#[test]
+fn a_btrfs_without_a_node_is_the_one_that_no_other_mount_names() {
+    let machine = Machine::new()
+        .disk(NVME, "nvme0n1", &["nvme0n1p2"])
+        .disk(EMMC, "mmcblk0", &["mmcblk0p1"])
+        .with("sys/fs/btrfs/aa/devices/nvme0n1p2/size", "1")
+        .with("sys/fs/btrfs/bb/devices/mmcblk0p1/size", "1")
+        .mounts(&[("/dev/root", "/", "btrfs", "rw,subvol=/@"), ("/dev/mmcblk0p1", "/mnt/card", "btrfs", "rw")]);
+    let storage = storage(&machine);
+    let mut stack = Stack::default();
+    assert_eq!(below(&storage, "/usr", &mut stack), ["nvme0n1"]);
+    assert_eq!(below(&storage, "/mnt/card/x", &mut stack), ["mmcblk0"]);
+}
+
+#[test]
+fn a_partition_may_have_any_name() {
+    let machine = Machine::new()
+        .disk(EMMC, "mmcblk0", &["data"])
+        .set("mmcblk0", "device/type", "MMC")
+        .stacked("dm-0", &["data"])
+        .set("dm-0", "dm/name", "userdata")
+        .mounts(&[("/dev/dm-0", "/", "ext4", "rw")]);
+    let storage = storage(&machine);
+    let located = storage.located(&storage.below_path(Path::new("/usr"))).expect("one disk");
+    assert_eq!((located.disk.name.as_str(), located.partition.map(|it| it.name)), ("mmcblk0", Some("data".to_owned())));
+    assert_eq!(uses(&storage, "data"), ["mounted at /", "under dm-0 (userdata)"]);
+}
+
+#[test]
+fn a_lesser_fact_in_odd_words_hides_no_device() {
+    let odd = |attribute: &str, text: &str| {
+        let machine = Machine::new()
+            .disk(EMMC, "mmcblk0", &["mmcblk0p1"])
+            .set("mmcblk0", "device/type", "MMC")
+            .set("mmcblk0", "device/name", "MADEUP")
+            .set("mmcblk0", "device/manfid", "0x000015")
+            .set("mmcblk0", "device/life_time", "0x01 0x02")
+            .set("mmcblk0", attribute, text)
+            .mounts(&[("/dev/mmcblk0p1", "/", "ext4", "rw")]);
+        let (sense, storage) = (machine.sense(), storage(&machine));
+        let stack = storage.below_path(Path::new("/usr"));
+        let disk = storage.device_of(stack.sole_disk().expect("found")).expect("there").clone();
+        sense.identity(&disk).expect("readable").model
+    };
+    for attribute in ["life_time", "pre_eol_info", "fwrev", "prv", "type"] {
+        for text in ["", "\n", "0x01", "unknown\n", "-"] {
+            let model = odd(&format!("device/{attribute}"), text);
+            assert!(model.starts_with("000015 MADEUP"), "{attribute} {text:?}: {model}");
+        }
+    }
+    assert_eq!(odd("device/manfid", "\n"), "MADEUP");
+    assert_eq!(odd("ro", "?"), "000015 MADEUP");
+}
+
+#[test]
 fn a_loop_device_is_on_the_disk_of_its_file() {
     let machine = Machine::new()
         .disk(NVME, "nvme0n1", &["nvme0n1p1"])
