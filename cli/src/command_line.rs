@@ -156,6 +156,20 @@ const WITHOUT_JSON: &[(&str, &str)] = if IS_LAB {
     ]
 };
 
+fn has_optional_value(option: &clap::Arg) -> bool {
+    option.get_num_args().is_some_and(|range| (range.min_values(), range.max_values()) == (0, 1))
+}
+
+#[test]
+fn an_optional_value_is_written_with_an_equals_sign() {
+    // Else the option would take the word after it, which is an app, a device or a document.
+    each(&whole(), "", &mut |path, command| {
+        for option in command.get_arguments().filter(|one| !one.is_positional() && has_optional_value(one)) {
+            assert!(option.is_require_equals_set(), "{path} {option}");
+        }
+    });
+}
+
 #[test]
 fn every_command_that_shows_results_has_json() {
     let mut lacking = Vec::new();
@@ -169,8 +183,7 @@ fn every_command_that_shows_results_has_json() {
         match json {
             Some(json) => {
                 // --json, and --json=FILE.
-                let values = json.get_num_args().map(|range| (range.min_values(), range.max_values()));
-                assert_eq!(values, Some((0, 1)), "{path} --json");
+                assert!(has_optional_value(json), "{path} --json");
                 assert!(!WITHOUT_JSON.iter().any(|(known, _)| *known == path), "{path} has --json by now");
             }
             None if WITHOUT_JSON.iter().any(|(known, _)| *known == path) => {}

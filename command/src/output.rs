@@ -21,7 +21,7 @@ use crate::{print, print_exactly, terminal};
 #[derive(Debug, clap::Args)]
 pub struct Outputs {
     /// Write the result as JSON into FILE; without FILE print it instead of the table
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     json: Option<PathBuf>,
     /// Write one page with charts that needs no network
     #[arg(long, value_name = "FILE")]

@@ -24,8 +24,7 @@ fn a_short_run_prints_a_table_and_writes_both_files() {
     let [json, html, csv, markdown] = ["b.json", "b.html", "b.csv", "b.md"].map(|name| dir.path().join(name));
     let output = brisk(&["bench", "--budget", "1", "--size", "2M", "--block", "64k", "--depth", "2"])
         .arg(dir.path())
-        .arg("--json")
-        .arg(&json)
+        .arg(format!("--json={}", json.display()))
         .arg("--html")
         .arg(&html)
         .arg(format!("--csv={}", csv.display()))
@@ -225,10 +224,11 @@ fn a_device_is_measured_only_when_it_is_unused_and_the_option_says_so() {
     );
     assert!(refused(&["bench", &node, "--destroy-data", "--size", "64M"]).contains("has only 33554432 bytes"));
     assert!(
-        refused(&["study", "slowdown", &node, "--json", &node, "--destroy-data"]).contains("is the place to measure")
+        refused(&["study", "slowdown", &node, &format!("--json={node}"), "--destroy-data"])
+            .contains("is the place to measure")
     );
     // `--json DEVICE` means the device to measure, and must not write into it.
-    let said = refused(&["bench", "--quick", "--json", &node]);
+    let said = refused(&["bench", "--quick", &format!("--json={node}")]);
     assert!(said.contains("it is a block device, whose data it would destroy: name a file"), "{said}");
     assert!(refused(&["reset", &format!("--json={node}")]).contains("it is a block device"));
     let output = brisk(&["study", "concurrency", &node, "--destroy-data", "--stream-size", "64k", "--runs", "1"])

@@ -200,7 +200,7 @@ fn conditions_are_files_lists_and_folders_and_any_can_be_the_baseline() {
 fn the_result_is_a_document_that_report_shows() {
     let folder = two();
     let path = folder.path();
-    printed(&["before.json", "after.json", "--json", "change.json", "--html", "change.html"], path, 0);
+    printed(&["before.json", "after.json", "--json=change.json", "--html", "change.html"], path, 0);
     let page = fs::read_to_string(path.join("change.html")).expect("a page");
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains("1 of 3 measures regressed"), "{page}");
     assert!(page.contains("<svg") && page.contains("compared over baseline, log scale"));
@@ -211,7 +211,7 @@ fn the_result_is_a_document_that_report_shows() {
         .expect("brisk starts");
     assert!(String::from_utf8_lossy(&output.stdout).contains("1 of 3 measures regressed"), "{output:?}");
     // A comparison may replace an earlier one, and is left out of a folder.
-    printed(&["before.json", "after.json", "--json", "change.json"], path, 0);
+    printed(&["before.json", "after.json", "--json=change.json"], path, 0);
     let output = brisk(&[".", "before.json"], path);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
@@ -271,12 +271,15 @@ fn an_output_never_replaces_a_measurement() {
     let path = folder.path();
     let before = fs::read_to_string(path.join("before.json")).expect("there");
     for option in ["--json", "--html"] {
-        let said = refusal(&["before.json", "after.json", option, "./before.json"], path);
+        let said = refusal(&["before.json", "after.json", &format!("{option}=./before.json")], path);
         assert!(said.contains(&format!("is one of the documents: give {option} another name")), "{said}");
     }
-    // An option that takes the next word: `--json a b c` compares b and c.
+    // A word that follows the option is a document.
     write(path, "other.json", &document("6.18.4", &[2.4]));
-    let said = refusal(&["--json", "before.json", "after.json", "other.json"], path);
+    let compared: serde_json::Value =
+        serde_json::from_str(&printed(&["--json", "before.json", "after.json"], path, 0)).expect("JSON");
+    assert_eq!(compared["kind"], "comparison");
+    let said = refusal(&["--json=before.json", "after.json", "other.json"], path);
     assert!(said.contains("before.json holds a result of brisk"), "{said}");
     assert_eq!(fs::read_to_string(path.join("before.json")).expect("there"), before);
     let said = refusal(&["before.json", "after.json", "--html", "no/such/page.html"], path);

@@ -90,11 +90,11 @@ fn what_is_ignored_of_a_job_file_is_named_and_a_table_is_known_by_its_content() 
 }
 
 /// Words of a short profile of `device`.
-fn short<'a>(device: &'a str, profiles: &'a str, json: &'a str) -> Vec<&'a str> {
+fn short<'a>(device: &'a str, profiles: &'a str, option: &'a str) -> Vec<&'a str> {
     let name = device.strip_prefix("/dev/").unwrap_or(device);
     // With this seed something of each load arrives in cells that are so short.
     let all = "--destroy-data --seed 3 --size 32M --cell 0.2 --rounds 1 --depths 4,16 --schedulers mq-deadline,none";
-    let mut words = vec!["--device", name, "--profiles", profiles, "--json", json];
+    let mut words = vec!["--device", name, "--profiles", profiles, option];
     words.extend(all.split(' '));
     words
 }
@@ -110,9 +110,10 @@ fn a_profile_is_measured_and_kept_and_settings_are_put_back() {
     let device = lab.up(&["--preset", "galaxy-s5-emmc", "--size", "64M"]);
     let before = queue_of(&device);
     let profiles = lab.dir().join("profiles").display().to_string();
-    let json = lab.dir().join("profile.json").display().to_string();
+    let json = lab.dir().join("profile.json");
+    let option = format!("--json={}", json.display());
     let run = |words: &[&str]| brisk(words).env("BRISK_RUN_DIR", lab.dir()).output().expect("brisk starts");
-    let words = short(&device, &profiles, &json);
+    let words = short(&device, &profiles, &option);
 
     let nothing_yet = run(&[&words[..], &["--held-out"]].concat());
     assert!(

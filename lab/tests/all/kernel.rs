@@ -35,7 +35,7 @@ fn scenarios_are_listed_from_anywhere_in_the_tree() {
 fn what_cannot_be_run_is_refused_before_anything_is_fetched() {
     assert!(refusal(tree(), &["run", "one-reader"]).contains("did you mean 'one-reader-four-writers'"));
     assert!(refusal(tree(), &["run", "smoke", "--set", "nr_requests"]).contains("NAME=VALUE"));
-    assert!(refusal(tree(), &["run", "smoke", "--json", "/nowhere/x.json"]).contains("/nowhere"));
+    assert!(refusal(tree(), &["run", "smoke", "--json=/nowhere/x.json"]).contains("/nowhere"));
     assert!(refusal(tree(), &["run", "smoke", "--kernel", "six"]).contains("series of kernels"));
     assert!(refusal(tree(), &["run", "smoke", "--scale", "0"]).contains("0.01"));
     assert!(refusal(tree(), &["compare", "smoke", "--save"]).contains("--tuned"));

@@ -20,7 +20,7 @@ fn each_invalid_command_line_is_refused_with_a_reason_and_code_2() {
         (&["suite", "run", "--conditions", "idle,idle"], "names a condition twice"),
         (&["suite", "run", "--cold", "--warm"], "--warm"),
         (&["suite", "run", "--writer-rate", "fast"], "'fast' is not a size"),
-        (&["suite", "run", "--json", "/no/such/folder/x"], "there is no directory /no/such/folder"),
+        (&["suite", "run", "--json=/no/such/folder/x"], "there is no directory /no/such/folder"),
         (&["suite", "whatif", "--variants", "faster"], "there are baseline, cache_in_ram"),
         (&["suite", "whatif", "--sqlite", "0"], "is zero"),
         (&["suite", "relaunch", "--policies", "best"], "there is no policy best: there are default, unfrozen"),

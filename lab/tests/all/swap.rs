@@ -47,7 +47,7 @@ fn extents_read_less_and_faster_where_two_apps_lie_interleaved() {
 fn a_trace_is_made_shown_and_replayed() {
     let dir = tempfile::tempdir().expect("temporary directory");
     std::fs::write(dir.path().join("day.swap"), small_trace()).expect("written");
-    let shown = swap(dir.path(), &["show", "day.swap", "--json", "show.json"]);
+    let shown = swap(dir.path(), &["show", "day.swap", "--json=show.json"]);
     assert!(shown.status.success(), "{}", text(&shown.stderr));
     assert!(text(&shown.stdout).contains("had pages of 2"), "{}", text(&shown.stdout));
     let layout: Value =

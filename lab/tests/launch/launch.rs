@@ -47,7 +47,7 @@ fn each_invalid_command_line_is_refused_with_a_reason_and_code_2() {
             "'--vs-prefetch' cannot be used with '--vs <COMMAND>'",
         ),
         (&["launch", "--config", "x.toml", "--", "true"], "--vs-prefetch"),
-        (&["launch", "--json", "/no/such/folder/x", "--", "true"], "there is no directory /no/such/folder"),
+        (&["launch", "--json=/no/such/folder/x", "--", "true"], "there is no directory /no/such/folder"),
         // Before the first launch.
         (
             &["launch", "--no-screen", "--save-reads", "/no/such/folder/x", "--", "true"],
@@ -151,7 +151,7 @@ fn a_program_without_windows_is_measured_and_printed() {
     let dir = tempfile::tempdir().expect("a folder");
     let json = dir.path().join("launch.json");
     let reads = dir.path().join("reads.json");
-    let args = ["launch", "--no-screen", "--cold", "--runs", "2", "--json", json.to_str().expect("a name")];
+    let args = ["launch", "--no-screen", "--cold", "--runs", "2", &format!("--json={}", json.display())];
     let output = brisk(
         &[&args[..], &["--idle", "1s", "--save-reads", reads.to_str().expect("a name"), "--", "sh", "-c", "sleep 100"]]
             .concat(),
@@ -181,7 +181,7 @@ fn a_program_that_sleeps_first_has_done_its_work_when_it_ends() {
     requires!(Groups);
     let dir = tempfile::tempdir().expect("a folder");
     let json = dir.path().join("launch.json");
-    let args = ["launch", "--no-screen", "--warm", "--runs", "1", "--json", json.to_str().expect("a name")];
+    let args = ["launch", "--no-screen", "--warm", "--runs", "1", &format!("--json={}", json.display())];
     let output = brisk(&[&args[..], &["--", "sh", "-c", "sleep 1; exec head -c 1000000 /dev/zero"]].concat());
     assert!(output.status.success(), "{}", stderr(&output));
     let words = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -8,8 +8,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "DISPLAY", conflicts_with_all = ["virtual_screen", "no_screen"])]
     pub(crate) display: Option<String>,
     /// Watch a virtual screen (Xvfb)
-    #[arg(long = "virtual", value_name = "WIDTHxHEIGHT", num_args = 0..=1, default_missing_value = DEFAULT_SIZE,
-        value_parser = size)]
+    #[arg(long = "virtual", value_name = "WIDTHxHEIGHT", num_args = 0..=1, require_equals = true,
+        default_missing_value = DEFAULT_SIZE, value_parser = size)]
     pub(crate) virtual_screen: Option<(u16, u16)>,
     /// Watch no screen: a program without windows, until its work is done
     #[arg(long, conflicts_with = "virtual_screen")]

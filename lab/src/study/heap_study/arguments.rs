@@ -10,7 +10,7 @@ const AFTER_HELP: &str = "\
 Examples:
   brisk study memory --parts growth --runs 11 --traces heap.csv   # records eleven runs of each app
   brisk study heap heap.csv --html heap.html
-  brisk study heap dumpsys.csv.gz --interval 6s --json heap.json
+  brisk study heap dumpsys.csv.gz --interval 6s --json=heap.json
   while sleep 1; do adb shell dumpsys meminfo com.example.mail; done | tee mail.txt   # until Ctrl-C, then:
   brisk study heap mail.txt
 

@@ -20,7 +20,7 @@ const AFTER_HELP: &str = "\
 Examples:
   brisk phone launch                                # four apps, without brisk and with its defaults
   brisk phone launch evince --arch arm64 --preset nexus4-emmc --brisk off,prefetch+smartio+smartstorage
-  brisk phone launch --seeds 5 --json launches.json # five starts of each, side by side
+  brisk phone launch --seeds 5 --json=launches.json # five starts of each, side by side
   brisk phone launch --writers --warm-up 30         # while apps are installed, after trials have found something
   brisk phone launch --warm                         # with the app's files in memory
   brisk phone latency mousepad --without sync,journal --json=without.json
@@ -171,7 +171,8 @@ pub(crate) struct LaunchArgs {
     pub(crate) warm: bool,
     /// Launch also while a service writes in the background, as one that installs apps and syncs accounts does: so much
     /// a second [default: 6MB]
-    #[arg(long, value_name = "SIZE", num_args = 0..=1, default_missing_value = "6MB", value_parser = size)]
+    #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true, default_missing_value = "6MB",
+        value_parser = size)]
     pub(crate) writers: Option<u64>,
     /// Launches of each app in a start
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..=1_000))]
@@ -209,7 +210,8 @@ pub(crate) struct LatencyArgs {
 pub(crate) struct Around {
     /// Have a service write in the background all the time, as one that installs apps and syncs accounts does: so much
     /// a second [default: 6MB]
-    #[arg(long, value_name = "SIZE", num_args = 0..=1, default_missing_value = "6MB", value_parser = size)]
+    #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true, default_missing_value = "6MB",
+        value_parser = size)]
     pub(crate) writers: Option<u64>,
     /// Whether the kernel ages pages in generations (MGLRU), as Debian's kernels do
     #[arg(long, value_name = "WHETHER", default_value_t = true, action = clap::ArgAction::Set)]
