@@ -58,7 +58,10 @@ impl Launcher<'_> {
         let failed = |reason: &str| Error::Program { program: app.id.clone(), reason: reason.to_owned() };
         resident.ok_or_else(|| match launched.run.ending {
             Ending::DisplayLost => Error::Screen(crate::screen::Error::Lost { display: screen.display().to_owned() }),
-            Ending::Exited { .. } => failed("it ended at once"),
+            Ending::Exited { signal: Some(signal), .. } => failed(&format!("signal {signal} ended it at once")),
+            Ending::Exited { code, .. } => {
+                failed(&format!("it ended at once, with status {}", code.unwrap_or_default()))
+            }
             _ => failed("it shows no window"),
         })
     }

@@ -163,6 +163,19 @@ mod tests {
     }
 
     #[test]
+    fn what_an_app_opens_is_there_or_made_before() {
+        let documents = crate::phone::documents();
+        for app in &Catalogue::builtin().apps {
+            let opened = app.command.iter().filter_map(|word| word.split_once("/home/user/Documents/"));
+            for (_, file) in opened {
+                let (stem, _) = file.split_once('.').expect("a name with an ending");
+                let is_made = app.prepare.iter().any(|word| word.contains(&format!("/{stem}.")));
+                assert!(is_made || documents.iter().any(|document| document.name == file), "{}: {file}", app.name);
+            }
+        }
+    }
+
+    #[test]
     fn a_choice_keeps_the_catalogues_order_and_unknown_names_get_a_suggestion() {
         let catalogue = Catalogue::builtin();
         let chosen = catalogue.choose(&names(&["xterm", "evince"])).expect("both are there");

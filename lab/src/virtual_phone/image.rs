@@ -1,7 +1,7 @@
 //! Images of phones: made by the phone itself, in virtual time, and kept by the hash of what they are made of.
 //!
-//! 1. `kernel/packages` downloads Debian's packages of the architecture. They go behind an empty file system, as a tar
-//!    archive, into a file that is a machine's memory.
+//! 1. `kernel/packages` downloads Debian's packages of the architecture. They go behind an empty file system, as one of
+//!    their own, into a file that is a machine's memory: the flash has no room for them beside what is in them.
 //! 2. A machine that keeps what it writes unpacks them (`guest/unpack`) and has them set up by their own scripts
 //!    (`guest/install`); each app runs once. Nothing of the host but the packages and QEMU has a part in it.
 //! 3. A copy of that starts as a phone does, installs brisk's packages as a user would, and shuts down in order.
@@ -10,7 +10,6 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{Seek as _, SeekFrom};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -65,8 +64,15 @@ const SCRIPTS: [&str; 3] = ["init", "unpack", "install"];
 const PACKAGES: [&str; 3] = ["brisk", "brisk-session", "brisk-lab"];
 /// Memory of the machine that makes an image.
 const MAKER_MIB: u64 = 1_800;
-/// Room for the model of the second flash.
+/// Room for what a file system has besides files, and for the model of the second flash.
 const PACKAGES_SPARE_MIB: u64 = 16;
+/// Of its size one in so many MiB is that room too.
+const PACKAGES_SPARE_SHARE: u64 = 32;
+/// Features of its file system.
+const FEATURES: &str = "none,has_journal,ext_attr,resize_inode,dir_index,filetype,extent,64bit,flex_bg,sparse_super,\
+                        large_file,huge_file,dir_nlink,extra_isize,metadata_csum";
+/// Those of the packages', which is read once.
+const PACKAGES_FEATURES: &str = "none,filetype,extent,flex_bg,sparse_super,large_file";
 /// Most time on the host.
 const MAKE_MAX: Duration = Duration::from_secs(7_200);
 const MIB: u64 = 1 << 20;
@@ -234,25 +240,20 @@ impl Images<'_> {
         let busybox = take_busybox(&packages, building)?;
         (watch.progress)(0.0, "packing packages");
         let inputs = self.inputs(apps, &packages, building)?;
-        let tar = building.join("packages.tar");
-        run("tar", "tar", |tar_command| {
-            // The same packages give the same archive.
-            let plain = ["--dereference", "--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner"];
-            tar_command.args(plain).arg("-C").arg(&inputs).arg("-cf").arg(&tar).arg(".");
-        })?;
-        let packages_mib =
-            fs::metadata(&tar).map_err(Error::io("read", &tar))?.len().div_ceil(MIB) + PACKAGES_SPARE_MIB;
+        let files_mib = pages_in(&inputs)?.div_ceil(PAGES_PER_MIB);
+        let spare_mib = PACKAGES_SPARE_MIB + files_mib / PACKAGES_SPARE_SHARE;
+        let (system_mib, packages_mib) = (files_mib + spare_mib, files_mib + 2 * spare_mib);
         let memory = building.join("memory");
-        self.empty(&memory, packages_mib)?;
-        let at_bytes = (KERNEL_MIB + packages_at_mib()) * MIB;
-        copy_to(&tar, &memory, at_bytes)?;
-        fs::remove_file(&tar).map_err(Error::io("remove", &tar))?;
+        let file = File::create(&memory).map_err(Error::io("make", &memory))?;
+        file.set_len(file_mib(packages_mib) * MIB).map_err(Error::io("make", &memory))?;
+        file_system(&memory, KERNEL_MIB, FLASH_MIB, FEATURES, None)?;
+        file_system(&memory, KERNEL_MIB + packages_at_mib(), system_mib, PACKAGES_FEATURES, Some(&inputs))?;
         fs::remove_dir_all(&inputs).map_err(Error::io("remove", &inputs))?;
         let flash_at_mib = self.architecture.flash_at_mib();
         let devices = format!(
             "{}\nname=flash1,pages={},memory_at_mib={}\n",
             flash_device(flash_at_mib),
-            (packages_mib - PACKAGES_SPARE_MIB) * PAGES_PER_MIB,
+            system_mib * PAGES_PER_MIB,
             flash_at_mib + packages_at_mib(),
         );
         let plan = self.script("unpack")?;
@@ -300,7 +301,11 @@ impl Images<'_> {
         let inputs = building.join("inputs");
         let documents = inputs.join("documents");
         fs::create_dir_all(&documents).map_err(Error::io("make", &documents))?;
-        std::os::unix::fs::symlink(packages, inputs.join("debs")).map_err(Error::io("link", &inputs))?;
+        let debs = inputs.join("debs");
+        fs::create_dir_all(&debs).map_err(Error::io("make", &debs))?;
+        for name in names_in(packages)? {
+            fs::hard_link(packages.join(&name), debs.join(&name)).map_err(Error::io("link", debs.join(&name)))?;
+        }
         let write = |name: &str, text: &[u8]| {
             let path = inputs.join(name);
             fs::write(&path, text).map_err(Error::io("write", path))
@@ -319,31 +324,12 @@ impl Images<'_> {
             if !app.prepare.is_empty() {
                 runs += &format!("document {} {}\n", app.name, plan::command_line(&app.prepare));
             }
+            let files = app.command.iter().filter_map(|word| word.find("/home/").map(|at| &word[at..]));
+            runs.extend(files.map(|file| format!("file {} {file}\n", app.name)));
             runs += &format!("app {} {}\n", app.name, plan::command_line(&app.command));
         }
         write("apps", runs.as_bytes())?;
         Ok(inputs)
-    }
-
-    /// A file for the machine's memory with an empty file system on its flash.
-    fn empty(&self, memory: &Path, packages_mib: u64) -> Result<()> {
-        let file = File::create(memory).map_err(Error::io("make", memory))?;
-        file.set_len(file_mib(packages_mib) * MIB).map_err(Error::io("make", memory))?;
-        run("mke2fs", "e2fsprogs", |mke2fs| {
-            // Nothing in it depends on the clock, chance, or the defaults of this machine.
-            let features = "none,has_journal,ext_attr,resize_inode,dir_index,filetype,extent,64bit,flex_bg,\
-                            sparse_super,large_file,huge_file,dir_nlink,extra_isize,metadata_csum";
-            let options = format!(
-                "offset={},hash_seed=6272736b-0000-4000-8000-000000000002,assume_storage_prezeroed=1,nodiscard,\
-                 root_owner=0:0",
-                KERNEL_MIB * MIB
-            );
-            mke2fs.env("E2FSPROGS_FAKE_TIME", "1767225600").env("MKE2FS_CONFIG", "/dev/null");
-            mke2fs
-                .args(["-q", "-F", "-t", "ext4", "-O", features, "-b", "4096", "-I", "256", "-i", "16384", "-m", "0"]);
-            mke2fs.args(["-G", "16", "-g", "32768", "-L", "brisk-phone", "-U", "6272736b-0000-4000-8000-000000000001"]);
-            mke2fs.args(["-J", "size=64", "-E", &options]).arg(memory).arg(format!("{}k", FLASH_MIB * 1024));
-        })
     }
 
     fn install_brisk(
@@ -471,6 +457,37 @@ fn run(program: &'static str, package: &'static str, with: impl FnOnce(&mut Comm
     Err(Error::Failed { what: program.to_owned(), words: format!("{}: {words}", output.status) })
 }
 
+/// Makes a file system in the machine's memory, empty or with files. Nothing in it depends on the clock, chance, or the
+/// defaults of this machine, but the times of its files.
+fn file_system(memory: &Path, at_mib: u64, size_mib: u64, features: &str, files: Option<&Path>) -> Result<()> {
+    run("mke2fs", "e2fsprogs", |mke2fs| {
+        let options = format!(
+            "offset={},hash_seed=6272736b-0000-4000-8000-000000000002,assume_storage_prezeroed=1,nodiscard,\
+             root_owner=0:0",
+            at_mib * MIB
+        );
+        mke2fs.env("E2FSPROGS_FAKE_TIME", "1767225600").env("MKE2FS_CONFIG", "/dev/null");
+        mke2fs.args(["-q", "-F", "-t", "ext4", "-O", features, "-b", "4096", "-I", "256", "-i", "16384", "-m", "0"]);
+        mke2fs.args(["-G", "16", "-g", "32768", "-L", "brisk-phone", "-U", "6272736b-0000-4000-8000-000000000001"]);
+        match files {
+            Some(files) => mke2fs.arg("-d").arg(files),
+            None => mke2fs.args(["-J", "size=64"]),
+        };
+        mke2fs.args(["-E", &options]).arg(memory).arg(format!("{}k", size_mib * 1024));
+    })
+}
+
+/// Pages of all files in a folder.
+fn pages_in(folder: &Path) -> Result<u64> {
+    let mut pages = 0;
+    for name in names_in(folder)? {
+        let path = folder.join(name);
+        let about = fs::metadata(&path).map_err(Error::io("read", &path))?;
+        pages += if about.is_dir() { pages_in(&path)? } else { about.len().div_ceil(PAGE_BYTES) };
+    }
+    Ok(pages)
+}
+
 /// Takes the static busybox out of its package.
 fn take_busybox(packages: &Path, building: &Path) -> Result<PathBuf> {
     let name = names_in(packages)?.into_iter().find(|name| name.starts_with("busybox-static_"));
@@ -495,15 +512,6 @@ fn names_in(folder: &Path) -> Result<Vec<String>> {
         entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort_unstable();
     Ok(names)
-}
-
-/// Copies a file into another one.
-fn copy_to(from: &Path, to: &Path, at_bytes: u64) -> Result<()> {
-    let mut input = File::open(from).map_err(Error::io("read", from))?;
-    let mut output = File::options().write(true).open(to).map_err(Error::io("write", to))?;
-    output.seek(SeekFrom::Start(at_bytes)).map_err(Error::io("write", to))?;
-    std::io::copy(&mut input, &mut output).map_err(Error::io("write", to))?;
-    Ok(())
 }
 
 /// Copies what the machine's memory has behind the kernel's part, without pages of zeroes.
@@ -609,6 +617,25 @@ mod tests {
         read.read_exact_at(&mut bytes, 5 * MIB).expect("as long as before");
         assert_eq!(bytes, [0; 12]);
         assert_eq!(read.metadata().expect("there").len(), file_mib(0) * MIB);
+    }
+
+    #[test]
+    fn a_file_system_of_packages_holds_them_and_takes_whole_pages() {
+        brisk_requires::requires!(Program("mke2fs"));
+        let dir = tempfile::tempdir().expect("a folder");
+        let (inputs, memory) = (dir.path().join("inputs"), dir.path().join("memory"));
+        fs::create_dir_all(inputs.join("debs")).expect("made");
+        fs::write(inputs.join("debs/a.deb"), vec![7; 3 << 20]).expect("written");
+        fs::write(inputs.join("apps"), "app\n").expect("written");
+        assert_eq!(pages_in(&inputs).expect("readable"), 3 * PAGES_PER_MIB + 1);
+        let file = File::create(&memory).expect("a file");
+        file.set_len(12 * MIB).expect("sparse");
+        file_system(&memory, 2, 8, PACKAGES_FEATURES, Some(&inputs)).expect("made");
+        let mut magic = [0; 2];
+        File::open(&memory).expect("there").read_exact_at(&mut magic, 2 * MIB + 1024 + 56).expect("as long");
+        assert_eq!(magic, 0xef53_u16.to_le_bytes());
+        let small = file_system(&memory, 2, 2, PACKAGES_FEATURES, Some(&inputs)).expect_err("too small");
+        assert!(small.to_string().contains("mke2fs"), "{small}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use brisk_command::session::Session;
 use brisk_core::stats::Summary;
 
@@ -17,6 +18,11 @@ pub(super) fn run(source: &Source, session: &Session, args: &LatencyArgs) -> any
     compared.outputs.check(&source.phones())?;
     let app = &args.app;
     anyhow::ensure!(phone.image.apps.contains(app), "the phone has no {app}: add it with --apps {app}");
+    if args.monkey.is_none() {
+        crate::launch::script::load(app).with_context(|| {
+            format!("there is no script of inputs for {app}: --monkey EVENTS sends it pseudo-random ones")
+        })?;
+    }
     anyhow::ensure!(
         compared.brisk.len() == 1,
         "a document of answers is of one phone: name one with --brisk, and compare documents with brisk compare"

@@ -140,7 +140,10 @@ impl<T: Send> Study<'_, T> {
     fn start(&self, name: String, seed: u64, port: Port) -> Result<Start<T>, String> {
         let (mut results, mut trials) = (Vec::new(), Vec::new());
         for output in &port.outputs {
-            let trouble = |why: String| format!("{} ({:?}): {why} {}", output.name, output.code, output.errors.trim());
+            let trouble = |why: String| {
+                let short = short_of_memory(&port.facts, self.phone.memory_mib());
+                format!("{} ({:?}): {why} {}{short}", output.name, output.code, output.errors.trim())
+            };
             if output.name == TRIALS {
                 trials = trials_of(&read(output).map_err(trouble)?);
             } else {
@@ -148,6 +151,16 @@ impl<T: Send> Study<'_, T> {
             }
         }
         Ok(Start { about: VirtualStart { name, seed, counters: numbers(&port.facts), trials }, results })
+    }
+}
+
+/// What to do where the phone's kernel ended programs because memory was short.
+fn short_of_memory(facts: &Map<String, Value>, memory_mib: u64) -> String {
+    match facts.get("oom_kill").and_then(Value::as_u64) {
+        None | Some(0) => String::new(),
+        Some(count) => format!(
+            "; its kernel ended {count} programs, as {memory_mib} MiB were too little: give it more --memory, or --swap"
+        ),
     }
 }
 
@@ -310,9 +323,14 @@ mod tests {
             tasks: &|_, _| Vec::new(),
             read: &|output| read(output).map(Some),
         };
-        let port = Port { outputs: vec![output], ..Port::default() };
-        let why = study.start("off".to_owned(), 1, port).expect_err("no document");
-        assert!(why.contains("evince") && why.contains("no display"), "{why}");
+        let port = |oom_kill: u64| Port {
+            outputs: vec![output.clone()],
+            facts: [("oom_kill".to_owned(), oom_kill.into())].into_iter().collect(),
+            ..Port::default()
+        };
+        let why = |oom_kill| study.start("off".to_owned(), 1, port(oom_kill)).expect_err("no document");
+        assert!(why(0).contains("evince") && why(0).ends_with("no display"), "{}", why(0));
+        assert!(why(2).ends_with("ended 2 programs, as 1024 MiB were too little: give it more --memory, or --swap"));
         assert!(study.all_tasks(&Brisk::Off, 1).is_empty(), "nothing is tried");
         assert_eq!(study.all_tasks(&Brisk::Default, 1)[0].name, "trials");
     }
