@@ -14,8 +14,8 @@ use brisk_sense::{Backlight, Connector, Sense};
 const AWAKE_NS: u64 = 5_000_000_000;
 const ASLEEP_NS: u64 = 60_000_000_000;
 
-/// Whether a picture is shown somewhere; `None` when the machine has no screen that tells. A panel that is built in is
-/// dark without its light.
+/// Whether a picture is shown somewhere; `None` when the machine has no screen that tells. The power state of display
+/// and light decides, never the brightness; a panel that needs its light is dark without it.
 #[must_use]
 pub fn is_on(connectors: &[Connector], lights: &[Backlight]) -> Option<bool> {
     let known: Vec<bool> = lights.iter().filter_map(|light| light.is_on).collect();
@@ -24,7 +24,7 @@ pub fn is_on(connectors: &[Connector], lights: &[Backlight]) -> Option<bool> {
     if connected.peek().is_none() {
         return is_lit;
     }
-    Some(connected.any(|connector| connector.is_on && !(connector.is_built_in() && is_lit == Some(false))))
+    Some(connected.any(|connector| connector.is_on && !(connector.needs_light() && is_lit == Some(false))))
 }
 
 #[derive(Debug, Default)]
@@ -112,6 +112,9 @@ mod tests {
             (vec![panel(true)], vec![light(Some(false))], Some(false)),
             (vec![panel(true)], vec![light(Some(false)), light(Some(true))], Some(true)),
             (vec![panel(true)], vec![light(None)], Some(true)),
+            // Electronic paper is read without its front light.
+            (vec![connector("card0-DPI-1", true, true)], vec![light(Some(false))], Some(true)),
+            (vec![connector("card0-DPI-1", true, false)], vec![light(Some(true))], Some(false)),
             // The lid is closed, and an external display is on.
             (vec![panel(false), outside(true)], vec![light(Some(false))], Some(true)),
             (vec![panel(false), outside(false)], vec![light(Some(true))], Some(false)),
@@ -150,11 +153,13 @@ mod tests {
         assert_eq!((screen.sample(&sense, 7), screen.next_ns()), (vec![], None));
         let dir = root.path().join("sys/class/backlight/panel0");
         std::fs::create_dir_all(&dir).expect("made");
-        std::fs::write(dir.join("brightness"), "0\n").expect("written");
+        std::fs::write(dir.join("bl_power"), "4\n").expect("written");
         assert_eq!(screen.sample(&sense, 8), []);
         assert_eq!(screen.sample(&sense, 7 + AWAKE_NS), [EventKind::UserIdle { idle: true }]);
         assert_eq!(screen.next_ns(), Some(7 + AWAKE_NS + ASLEEP_NS));
-        std::fs::write(dir.join("brightness"), "200\n").expect("written");
+        // However dim it is.
+        std::fs::write(dir.join("bl_power"), "0\n").expect("written");
+        std::fs::write(dir.join("brightness"), "0\n").expect("written");
         let expected = [EventKind::Screen { on: true }, EventKind::UserIdle { idle: false }];
         assert_eq!(screen.sample(&sense, 7 + 2 * AWAKE_NS), expected);
     }

@@ -20,11 +20,12 @@ pub struct Connector {
 }
 
 impl Connector {
-    /// Whether it leads to a panel of the device itself.
+    /// Whether it leads to a panel of the device itself that is dark without its light. Panels on DPI may be
+    /// reflective, as electronic paper.
     #[must_use]
-    pub fn is_built_in(&self) -> bool {
+    pub fn needs_light(&self) -> bool {
         let kind = self.name.split_once('-').map_or("", |(_, kind)| kind);
-        ["eDP", "LVDS", "DSI", "DPI"].iter().any(|panel| kind.starts_with(panel))
+        ["eDP", "LVDS", "DSI"].iter().any(|panel| kind.starts_with(panel))
     }
 }
 
@@ -33,7 +34,8 @@ impl Connector {
 pub struct Backlight {
     /// Its name, such as `intel_backlight`.
     pub name: String,
-    /// Whether it shines; `None` when it does not say.
+    /// Whether it has power; `None` when it does not say. A light at brightness 0 has: the dimmest step of a panel may
+    /// be seen, and a reflective display is read without its front light.
     pub is_on: Option<bool>,
 }
 
@@ -58,7 +60,7 @@ impl Sense {
         Ok(connectors)
     }
 
-    /// All lights behind panels; on Android those that older devices have among their lamps.
+    /// All lights behind panels; on Android, where no connector tells, those that older devices have among their lamps.
     ///
     /// # Errors
     /// When a file is not readable or not understood.
@@ -67,20 +69,14 @@ impl Sense {
         let mut lights = Vec::new();
         let root = Path::new("/sys/class/backlight");
         for name in self.names_in(root).or_hidden()?.unwrap_or_default() {
-            let dir = root.join(&name);
             // 0 is on, and all else a way of being off (FB_BLANK_UNBLANK of include/uapi/linux/fb.h).
-            let is_powered = number(&dir.join("bl_power"))?.map(|power| power == 0);
-            let brightness = match number(&dir.join("actual_brightness"))? {
-                None => number(&dir.join("brightness"))?,
-                actual => actual,
-            };
-            let is_bright = brightness.map(|brightness| brightness > 0);
-            let is_on = is_powered.into_iter().chain(is_bright).reduce(|one, other| one && other);
+            let is_on = number(&root.join(&name).join("bl_power"))?.map(|power| power == 0);
             lights.push(Backlight { name, is_on });
         }
-        if lights.is_empty() {
+        if lights.is_empty() && self.connectors()?.is_empty() {
             let root = Path::new("/sys/class/leds");
             for name in self.names_in(root).or_hidden()?.unwrap_or_default() {
+                // Lamps have no power state: Android sets their brightness to 0 when the screen is off, and only then.
                 if matches!(name.as_str(), "lcd-backlight" | "lcd-backlight_1" | "backlight") {
                     let is_on = number(&root.join(&name).join("brightness"))?.map(|brightness| brightness > 0);
                     lights.push(Backlight { name, is_on });
@@ -121,7 +117,7 @@ mod tests {
         let (_root, sense) = sense(&files);
         let found = sense.connectors().expect("readable");
         let found: Vec<_> =
-            found.iter().map(|one| (one.name.as_str(), one.is_connected, one.is_on, one.is_built_in())).collect();
+            found.iter().map(|one| (one.name.as_str(), one.is_connected, one.is_on, one.needs_light())).collect();
         let expected = [
             ("card0-HDMI-A-1", false, false, false),
             ("card0-eDP-1", true, true, true),
@@ -131,19 +127,18 @@ mod tests {
     }
 
     #[test]
-    fn a_light_is_on_when_it_has_power_and_brightness() {
+    fn a_light_is_on_while_it_has_power_however_dim() {
         let (_root, sense) = sense(&[
             ("backlight/a/bl_power", "0\n"),
-            ("backlight/a/actual_brightness", "7\n"),
+            ("backlight/a/actual_brightness", "0\n"),
+            ("backlight/a/brightness", "0\n"),
             ("backlight/b/bl_power", "4\n"),
             ("backlight/b/actual_brightness", "7\n"),
-            ("backlight/c/bl_power", "0\n"),
             ("backlight/c/brightness", "0\n"),
-            ("backlight/d/type", "raw\n"),
-            ("leds/lcd-backlight/brightness", "9\n"),
+            ("leds/lcd-backlight/brightness", "0\n"),
         ]);
         let lights: Vec<Option<bool>> = sense.backlights().expect("readable").iter().map(|light| light.is_on).collect();
-        assert_eq!(lights, [Some(true), Some(false), Some(false), None]);
+        assert_eq!(lights, [Some(true), Some(false), None]);
     }
 
     #[test]
