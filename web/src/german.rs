@@ -254,7 +254,6 @@ const RULES: &[(&str, &str)] = &[
     ("memory_is_plenty", "Arbeitsspeicher ist reichlich"),
     ("short_in_back_off", "knapp, aber eben erst geholfen: wartet"),
     ("predicted_need", "vorhergesagter Bedarf"),
-    ("growth_of_the_front_app", "die App im Vordergrund wächst"),
     ("freeing_does_not_help", "Freigeben hilft nicht"),
     ("reclaimed_memory_is_read_back", "Zurückgeholtes wird wieder gelesen"),
     ("made_things_worse", "es hat es schlechter gemacht"),

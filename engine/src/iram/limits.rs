@@ -1,8 +1,8 @@
 //! Limits of control groups while memory is short: a leaking app slows itself, not the device.
 //!
 //! - `memory.high` (version 2): the kernel reclaims from the group above it, and slows its tasks. A background app gets
-//!   its predicted threshold; the app in front an eighth above what it uses now, if that is more, so that only growth
-//!   is slowed.
+//!   its predicted threshold, or what it uses if that is more, so that only growth is slowed. The app in front gets none,
+//!   nor one that may be there.
 //! - `memory.soft_limit_in_bytes` (version 1): when memory is short, the kernel reclaims first from groups above it. It
 //!   slows nothing. The hard limit, `memory.limit_in_bytes`, is no substitute: at it the kernel ends processes of the
 //!   group.
@@ -31,8 +31,6 @@ use crate::iram::importance::Importance;
 
 /// Memory that `memory.low` may protect altogether.
 const LOW_MAX_PERCENT: f64 = 50.0;
-/// Part by which the app in front may grow until the next call.
-const GROWTH: u64 = 8;
 /// The kernel counts in pages.
 const PAGE_BYTES: u64 = 4096;
 
@@ -55,15 +53,11 @@ pub(crate) fn requests(
     };
     for one in apps() {
         let Some(used_bytes) = one.memory_bytes else { continue };
-        let is_front = one.rated.level == Importance::Foreground;
-        // A launch grows as it must.
-        let may_limit = if is_front { !one.app.launching } else { one.spared.is_none() };
+        let may_limit = one.spared.is_none();
         let Some(threshold_bytes) = threshold(&one.app.group).filter(|_| may_limit) else { continue };
-        let least_bytes = if is_front { used_bytes.saturating_add(used_bytes / GROWTH) } else { used_bytes };
-        let limit_bytes = rounded(threshold_bytes.max(least_bytes));
-        let rule = if is_front { "growth_of_the_front_app" } else { "predicted_need" };
-        set(one, GroupSetting::MemoryHigh, limit_bytes, Reason::rule(rule));
-        set(one, GroupSetting::MemorySoftLimit, limit_bytes, Reason::rule(rule));
+        let limit_bytes = rounded(threshold_bytes.max(used_bytes));
+        set(one, GroupSetting::MemoryHigh, limit_bytes, Reason::rule("predicted_need"));
+        set(one, GroupSetting::MemorySoftLimit, limit_bytes, Reason::rule("predicted_need"));
     }
     let mut protected: Vec<&Candidate<'_>> = apps().filter(|one| is_to_keep(one)).collect();
     protected.order_by_key(|one| (one.rated.level, one.rank));
@@ -129,7 +123,7 @@ mod tests {
                     }
                     _ => {
                         prop_assert!(bytes >= threshold_bytes && Some(bytes) >= one.memory_bytes);
-                        prop_assert!(one.spared.is_none() || one.rated.level == Importance::Foreground);
+                        prop_assert!(one.spared.is_none() && one.app.activity.focused != Some(true));
                     }
                 }
             }
