@@ -181,6 +181,7 @@ impl Client {
                      apps)"
                 )
             }
+            "NoSuchEngine" => format!("the engine '{why}' does not run: [engines] order of the configuration may name it"),
             "NoSuchSetting" => format!("no setting named '{why}' is requested"),
             _ if why.is_empty() => error,
             "NotAllowed" | "BadConfig" | "CannotRestore" => why.to_owned(),

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 
 use crate::status::Socket;
 
-pub(crate) use view::{engine_lines, of_app, why_idle};
+pub(crate) use view::{engine_lines, of_app, unnamed_lines, why_idle};
 
 const AFTER_HELP: &str = "\
 Of launches, stretches of load and blocks of time some are held out, drawn in pairs by a coin: the engine decides, \

@@ -209,7 +209,7 @@ impl Engines {
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
         match &self.order {
-            Order::Auto => engines::NAMES.to_vec(),
+            Order::Auto => engines::by_default(),
             Order::These(names) => names.iter().map(String::as_str).collect(),
         }
     }
@@ -218,7 +218,7 @@ impl Engines {
 /// Which engines run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Order {
-    /// All, by the evidence of their trials.
+    /// All but those that were not shown to gain on a whole device, by the evidence of their trials.
     #[default]
     Auto,
     /// These, first before last.

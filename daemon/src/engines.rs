@@ -43,6 +43,12 @@ macro_rules! list {
         /// The names of all engines, in their order of precedence.
         pub const NAMES: &[&str] = &[$(<$engine>::NAME),*];
 
+        /// The engines that run where the configuration names none, in that order.
+        pub fn by_default() -> Vec<&'static str> {
+            let all = [$((<$engine>::NAME, <$engine>::BY_DEFAULT)),*];
+            all.into_iter().filter_map(|(name, runs)| runs.then_some(name)).collect()
+        }
+
         /// The engine of that name, which begins.
         fn begin(
             name: &str,

@@ -269,6 +269,8 @@ impl Engine for Iram {
         if config.ends == Ends::Auto {
             config.ends = Ends::Never;
         }
+        // What goes to swap is waited for at returns, and on a whole device no gain of it was measured.
+        config.reclaim = false;
     }
 
     fn begin(config: &Config, learned: Learned) -> State {

@@ -51,6 +51,8 @@ pub fn thaw(frozen: &mut BTreeMap<String, u64>, groups: Vec<(String, &'static st
 pub trait Engine: 'static {
     /// Its name in configurations and records.
     const NAME: &'static str;
+    /// Whether it runs where the configuration names no engine.
+    const BY_DEFAULT: bool = true;
     /// Its section of the configuration.
     type Config: Section;
     /// Its memory between two calls.

@@ -174,6 +174,8 @@ pub struct Mars;
 
 impl Engine for Mars {
     const NAME: &'static str = NAME;
+    // On a whole device with memory full no gain was measured, and longer waits where memory is tight.
+    const BY_DEFAULT: bool = false;
     type Config = Config;
     type State = State;
     type Learned = Learned;

@@ -23,7 +23,8 @@ pub(super) fn text(status: &Status) -> String {
         _ => good("decides and acts"),
     };
     let _ = writeln!(text, "briskd {} {mode}; process {}, since {since}", status.brisk_version, status.pid);
-    for (nth, line) in crate::trial::engine_lines(&status.trials, status.at_unix_ms).iter().enumerate() {
+    let engines = crate::trial::engine_lines(&status.trials, status.at_unix_ms);
+    for (nth, line) in engines.into_iter().chain(crate::trial::unnamed_lines(&status.trials)).enumerate() {
         let _ = writeln!(text, "{:<11}{line}", if nth == 0 { "engines" } else { "" });
     }
     if status.trials.engines.is_empty() {

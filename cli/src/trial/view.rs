@@ -24,6 +24,18 @@ pub(crate) fn engine_lines(trials: &Trials, now_unix_ms: u64) -> Vec<String> {
     trials.engines.iter().map(line).collect()
 }
 
+/// A line for each engine that runs only when it is named, where the configuration names none.
+pub(crate) fn unnamed_lines(trials: &Trials) -> Vec<String> {
+    let runs = |name: &str| trials.engines.iter().any(|of| of.engine == name);
+    let by_default = brisk_daemon::engines::by_default();
+    if !by_default.iter().all(|name| runs(name)) {
+        return Vec::new();
+    }
+    let others = brisk_daemon::engines::NAMES.iter().filter(|name| !by_default.contains(name) && !runs(name));
+    let why = "does not run: no gain was measured on a whole device yet; [engines] order may name it";
+    others.map(|name| format!("{name:<NAME_COLUMNS$}{why}")).collect()
+}
+
 /// State, since when, why, and what it gains.
 pub(super) fn engine(of: &EngineTrial, is_on: bool, now_unix_ms: u64) -> String {
     if of.ladder == Ladder::Off {
@@ -90,6 +102,9 @@ pub(super) fn text(trials: &Trials, now_unix_ms: u64) -> String {
         for subject in &of.subjects {
             let _ = writeln!(text, "  {}", row(&cells(of.figure, subject, now_unix_ms)));
         }
+    }
+    for line in unnamed_lines(trials) {
+        let _ = writeln!(text, "{line}");
     }
     let _ = writeln!(
         text,

@@ -86,8 +86,9 @@ fn apps_end_only_where_a_person_names_the_engine_or_wants_it() {
         let engines = Engines::new(&config, &BTreeMap::new()).0;
         (engines.names().len(), engines.uses().ends.map(|(ends, _)| ends))
     };
-    assert_eq!(ends(""), (NAMES.len(), Some(Ends::Never)));
-    assert_eq!(ends("[engines]\norder = \"auto\"\n[iram]\nends = \"always\"\n"), (NAMES.len(), Some(Ends::Always)));
+    let all = by_default().len();
+    assert_eq!(ends(""), (all, Some(Ends::Never)));
+    assert_eq!(ends("[engines]\norder = \"auto\"\n[iram]\nends = \"always\"\n"), (all, Some(Ends::Always)));
     assert_eq!(ends("[engines]\norder = [\"iram\"]\n"), (1, Some(Ends::Auto)));
 }
 
@@ -186,4 +187,19 @@ fn an_engine_of_which_nothing_is_applied_is_asked_seldom() {
     assert_eq!(look_s(&[of(Some(Subject::Machine), false)]), Some(5));
     assert_eq!(look_s(&[of(Some(Subject::Machine), true)]), Some(1), "what was taken before is read back");
     assert_eq!(look_s(&[of(Some(Subject::App("a".to_owned())), false)]), Some(1), "it acts on other apps");
+}
+
+#[test]
+fn what_no_whole_device_has_shown_to_gain_acts_only_where_it_is_named() {
+    assert_eq!(by_default(), ["prefetch", "smartio", "smartstorage", "iram"]);
+    let names = |text: &str| {
+        let config = Config::parse(text).expect("a configuration");
+        Engines::new(&config, &BTreeMap::new()).0.names().join(" ")
+    };
+    assert_eq!(names(""), "prefetch smartio smartstorage iram");
+    assert_eq!(names("[engines]\norder = [\"mars\", \"iram\"]\n"), "mars iram");
+    // iRAM does not take memory then: a section alone names no engine.
+    let mut own = brisk_engine::iram::Config::default();
+    brisk_engine::iram::Iram::unnamed(&mut own);
+    assert!(!own.reclaim && own.ends == brisk_core::action::Ends::Never);
 }

@@ -12,8 +12,10 @@ use in_daemon::{AREA_MIB, SHORT, Swapped, front, pages, read_back, written_out};
 use rustix::process::Signal;
 use swapped::{Kind, PAGE, PAGES, swap_of};
 
-/// Trials decide, and the one of this engine has just begun.
-const OBSERVES: &str = "[engines]\norder = \"auto\"\n[mars]\npage_out = false\n";
+/// Evidence alone decides of the engine, whose trial has just begun.
+const OBSERVES: &str = "[engines]\norder = [\"mars\"]\n[mars]\npage_out = false\n";
+const BY_EVIDENCE: &str =
+    r#"{"version":1,"seed":1,"kernel":"","base":"named","engines":{"mars":{"ladder":"auto","uses":0}}}"#;
 const CONFIG: &str = "[engines]\norder = [\"mars\"]\ntrial = false\n[mars]\npage_out = false\n";
 
 /// That the engine learned of 1,000 pages from a return, of which nothing was read back; their bytes.
@@ -98,7 +100,10 @@ fn while_an_engine_observes_a_return_teaches_by_a_scan_before_it() {
     let Some(_swap) = swap_of(own.path(), AREA_MIB) else { return };
     let mut it = Swapped::start("learner", Kind::Plain, own.path());
     let other = Swapped::start("other", Kind::Plain, own.path());
-    let daemon = Briskd::start(place(&[], OBSERVES), &[]);
+    let dir = place(&[], OBSERVES);
+    std::fs::create_dir(dir.path().join("learned")).expect("made");
+    std::fs::write(dir.path().join("learned/trials.json"), BY_EVIDENCE).expect("written");
+    let daemon = Briskd::start(dir, &[]);
     let is_there = |status: &Status, name: &str| status.apps.iter().any(|app| app.group == name);
     daemon.status_when(|status| is_there(status, &it.name) && is_there(status, &other.name));
     it.swap_out();
