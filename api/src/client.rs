@@ -1,6 +1,7 @@
 //! The other end of the socket, for the command.
 
 use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,6 +24,12 @@ const ANSWER_BYTES_MAX: u64 = 16 << 20;
 pub struct Client {
     path: PathBuf,
     stream: BufReader<UnixStream>,
+}
+
+impl AsFd for Client {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.get_ref().as_fd()
+    }
 }
 
 /// Why the daemon did not answer, or not with what was asked.
@@ -181,7 +188,9 @@ impl Client {
                      apps)"
                 )
             }
-            "NoSuchEngine" => format!("the engine '{why}' does not run: [engines] order of the configuration may name it"),
+            "NoSuchEngine" => {
+                format!("the engine '{why}' does not run: [engines] order of the configuration may name it")
+            }
             "NoSuchSetting" => format!("no setting named '{why}' is requested"),
             _ if why.is_empty() => error,
             "NotAllowed" | "BadConfig" | "CannotRestore" => why.to_owned(),

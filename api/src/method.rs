@@ -29,6 +29,9 @@ pub enum Method {
     LaunchEnds(Target),
     /// Tells whether the user is idle.
     SetIdle(bool),
+    /// Tells which processes play or record by the sound server of the user, a process for each stream; 0 for one that
+    /// the server does not tell.
+    SetSound(Vec<u32>),
     /// Pressure on storage and memory; with true, over the last day too.
     GetPressure(bool),
     /// What the memory engine makes of each app.
@@ -69,13 +72,18 @@ pub enum Target {
 }
 
 impl Method {
-    /// Whether sessions may call it: to tell who is in front, what is launched and whether their user is idle, and to
-    /// hear of apps of that user.
+    /// Whether sessions may call it: to tell who is in front, what is launched, who plays or records and whether their
+    /// user is idle, and to hear of apps of that user.
     #[must_use]
     pub fn is_of_sessions(&self) -> bool {
         matches!(
             self,
-            Self::SetFront(_) | Self::LaunchBegins(_) | Self::LaunchEnds(_) | Self::SetIdle(_) | Self::WatchLosses
+            Self::SetFront(_)
+                | Self::LaunchBegins(_)
+                | Self::LaunchEnds(_)
+                | Self::SetIdle(_)
+                | Self::SetSound(_)
+                | Self::WatchLosses
         )
     }
 }
@@ -169,6 +177,7 @@ pub fn understand(call: &Call) -> Result<Method, Reply> {
         (INTERFACE, "SetFront") => &["group", "pid", "id"],
         (INTERFACE, "LaunchBegins" | "LaunchEnds") => &["id", "pid"],
         (INTERFACE, "SetIdle") => &["idle"],
+        (INTERFACE, "SetSound") => &["pids"],
         (INTERFACE, "Reload") => &["retry"],
         (INTERFACE, "GetPressure") => &["day"],
         (INTERFACE, "SetTrial") => &["engine", "to"],
@@ -215,8 +224,9 @@ pub fn understand(call: &Call) -> Result<Method, Reply> {
         | (INTERFACE, "GetStatus" | "Explain" | "Monitor" | "Reload" | "Reset" | "GetApps" | "GetPages" | "Forget")
         | (
             INTERFACE,
-            "SetFront" | "LaunchBegins" | "LaunchEnds" | "SetIdle" | "GetLaunches" | "GetTrials" | "SetTrial"
-            | "WatchLosses" | "GetPressure" | "SetApp" | "GetConfig" | "SetConfig" | "StartJob" | "StopJob" | "GetJob",
+            "SetFront" | "LaunchBegins" | "LaunchEnds" | "SetIdle" | "SetSound" | "GetLaunches" | "GetTrials"
+            | "SetTrial" | "WatchLosses" | "GetPressure" | "SetApp" | "GetConfig" | "SetConfig" | "StartJob"
+            | "StopJob" | "GetJob",
         ) if unknown.is_some() => {
             return Err(of_service("InvalidParameter", "parameter", unknown.map_or("", String::as_str)));
         }
@@ -249,6 +259,11 @@ pub fn understand(call: &Call) -> Result<Method, Reply> {
             Some(Value::Bool(idle)) => Method::SetIdle(*idle),
             _ => return Err(of_service("InvalidParameter", "parameter", "idle")),
         },
+        (INTERFACE, "SetSound") => {
+            let pid = |pid: &Value| pid.as_u64().and_then(|pid| u32::try_from(pid).ok());
+            let pids = given.get("pids").and_then(Value::as_array).and_then(|pids| pids.iter().map(pid).collect());
+            Method::SetSound(pids.ok_or_else(|| of_service("InvalidParameter", "parameter", "pids"))?)
+        }
         (INTERFACE, "GetApps") => Method::GetApps,
         (INTERFACE, "GetPages") => Method::GetPages(text("app")?),
         (INTERFACE, "GetLaunches") => Method::GetLaunches(text("app")?),
@@ -318,6 +333,8 @@ mod tests {
         let launch = ask("org.brisk.Daemon.LaunchBegins", json!({"id": "org.gnome.Evince"}));
         assert_eq!(launch, Method::LaunchBegins(Target::Id("org.gnome.Evince".into())));
         assert_eq!(ask("org.brisk.Daemon.SetIdle", json!({"idle": true})), Method::SetIdle(true));
+        let sound = ask("org.brisk.Daemon.SetSound", json!({"pids": [41, 0]}));
+        assert!(sound == Method::SetSound(vec![41, 0]) && sound.is_of_sessions() && !sound.changes());
         let monitor = Call { more: Some(true), ..call("org.brisk.Daemon.Monitor", json!({})) };
         assert_eq!(understand(&monitor), Ok(Method::Monitor));
         assert!(Method::Reset.changes() && Method::Reload(true).changes() && !Method::Monitor.changes());
@@ -383,6 +400,8 @@ mod tests {
             ("org.brisk.Daemon.LaunchBegins", json!({}), "InvalidParameter"),
             ("org.brisk.Daemon.LaunchEnds", json!({"id": 7}), "InvalidParameter"),
             ("org.brisk.Daemon.SetIdle", json!({"idle": "yes"}), "InvalidParameter"),
+            ("org.brisk.Daemon.SetSound", json!({}), "InvalidParameter"),
+            ("org.brisk.Daemon.SetSound", json!({"pids": [-1]}), "InvalidParameter"),
             ("org.brisk.Daemon.SetTrial", json!({"engine": "mars"}), "InvalidParameter"),
             ("org.brisk.Daemon.SetTrial", json!({"engine": "mars", "to": "maybe"}), "InvalidParameter"),
             ("org.brisk.Daemon.SetTrial", json!({"to": "on"}), "InvalidParameter"),

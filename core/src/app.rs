@@ -8,6 +8,8 @@
 //! Properties, each with a test: `the_first_rule_that_holds_gives_the_class`;
 //! `no_service_gets_a_lower_class_unless_it_is_named`.
 
+pub mod spare;
+
 use serde::{Deserialize, Serialize};
 
 use crate::knob::GroupSetting;
@@ -113,10 +115,12 @@ pub struct Activity {
     pub focused: Option<bool>,
     /// When it was in the foreground last, CLOCK_MONOTONIC.
     pub front_at_ns: Option<u64>,
-    /// It plays or records sound.
+    /// It plays or records sound, or did so in the last minute.
     pub audible: Option<bool>,
     /// It holds an inhibitor: the session must not end, or the machine not sleep, as with unsaved work.
     pub inhibits: Option<bool>,
+    /// It has used processor or network in the last minute.
+    pub works: Option<bool>,
     /// The least `oom_score_adj` of its processes.
     pub oom_score_adj: Option<i16>,
     /// The system rates by that how important the app is now, and freezes and ends it accordingly, as Android does.

@@ -16,6 +16,7 @@
 mod activity;
 mod branches;
 mod preference;
+mod recent;
 mod told;
 pub(crate) mod window;
 
@@ -35,6 +36,7 @@ pub use activity::{OfGroup, ProcessGroups, SoundAndLocks};
 use branches::Growth;
 pub use branches::Process;
 pub use preference::Preferences;
+use recent::Recent;
 pub use told::NoSuchApp;
 use told::{ToldFront, ToldLaunch};
 pub use window::Likeness;
@@ -91,6 +93,8 @@ struct TrackedGroup {
     activity: Activity,
     /// When the scores of its processes were read.
     scored_ns: Option<u64>,
+    /// What it did in the last minute.
+    recent: Recent,
     /// What the parts of a terminal or session had before.
     growth: Growth,
     /// Processes of it that the out-of-memory killer has ended; `None` before the first reading, and where the kernel
@@ -362,6 +366,7 @@ impl TrackedGroup {
             detected: None,
             activity: Activity::default(),
             scored_ns: None,
+            recent: Recent::default(),
             growth: Growth::default(),
             oom_kills: None,
             is_told: false,

@@ -3,25 +3,30 @@
 //!
 //! Where a server stands between apps and a device, the system does not tell for which app it works: while a sound
 //! server plays, or sound may go to a Bluetooth device, an app that does not play by itself is of unknown audibility
-//! (`None`). It is the same with inhibitor locks that a session manager takes for apps.
+//! (`None`), unless the session of its user tells whose the streams of its sound server are (`SetSound`). It is unknown
+//! also while that server plays and has no stream, and while a stream is of no app. It is the same with inhibitor locks
+//! that a session manager takes for apps.
 //!
 //! It costs some files of each app, so it is read at most every two seconds, and only for an engine that decides by it,
 //! or a client that asks. Kills are counted too when a group gets its first process and loses its last.
 //!
 //! Properties: `what_is_not_fresh_any_more_is_unknown_again`;
 //! `an_app_that_owns_a_running_stream_is_audible_and_others_are_silent`;
-//! `behind_a_sound_server_no_app_is_known_to_be_silent`; `a_kill_by_the_kernel_is_reported_once`;
+//! `behind_a_sound_server_no_app_is_known_to_be_silent`; `a_session_tells_whose_streams_a_sound_server_plays`;
+//! `a_kill_by_the_kernel_is_reported_once`;
 //! `scores_of_processes_are_read_once_a_minute_and_before_an_app_is_stopped`.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use brisk_core::app::{Activity, Tolerance};
 use brisk_core::event::{Event, EventKind};
-use brisk_core::order::Order as _;
+use brisk_core::order::{Gather as _, Order as _};
 use brisk_sense::{Hierarchies, OomdPreference, Sense};
 
 use super::branches::{self, Process};
 use super::preference::Preferences;
+use super::recent::Recent;
 use super::{Apps, TrackedGroup, id_of};
 use crate::config::Services;
 
@@ -55,14 +60,16 @@ pub struct SoundAndLocks {
     pub sound: Option<Vec<ProcessGroups>>,
     /// Sound may go where no sound card shows it.
     pub sound_elsewhere: bool,
+    /// Processes whose streams the sound server of a user plays or records, as a session of that user tells.
+    pub told: BTreeMap<u32, Vec<ProcessGroups>>,
     /// Processes that hold an inhibitor lock for their work.
     pub locks: Option<Vec<ProcessGroups>>,
 }
 
 impl SoundAndLocks {
-    /// Reads it; what cannot be read is unknown.
+    /// Reads it; what cannot be read is unknown. `told` has the processes that sessions tell, by user.
     #[must_use]
-    pub fn read(sense: &Sense, hierarchies: &Hierarchies) -> Self {
+    pub fn read(sense: &Sense, hierarchies: &Hierarchies, told: &BTreeMap<u32, Vec<u32>>) -> Self {
         let place = |pid: u32| ProcessGroups::of(sense, hierarchies, pid);
         let locks = sense.inhibitors().ok().flatten();
         let of_work = locks.map(|locks| {
@@ -73,6 +80,7 @@ impl SoundAndLocks {
         Self {
             sound: sense.sound_owners().ok().flatten().map(|owners| owners.into_iter().map(place).collect()),
             sound_elsewhere: sense.has_bluetooth_connection().unwrap_or(true),
+            told: told.iter().map(|(user, pids)| (*user, pids.iter().map(|pid| place(*pid)).collect())).gather_map(),
             locks: of_work,
         }
     }
@@ -84,6 +92,10 @@ pub struct OfGroup {
     pub frozen: Option<bool>,
     /// The least `oom_score_adj` of its processes, where that is asked for.
     pub oom_score_adj: Option<i16>,
+    /// Processor time of its processes so far.
+    pub cpu_us: Option<u64>,
+    /// Whether they have a connection to another machine, where the scores are asked for.
+    pub is_connected: Option<bool>,
     /// Processes that the out-of-memory killer has ended.
     pub oom_kills: Option<u64>,
     /// Its processes, where they are asked for.
@@ -134,7 +146,15 @@ impl Apps {
         let is_for_others = |places: &Option<Vec<ProcessGroups>>| {
             places.as_ref().is_some_and(|places| places.iter().any(|place| !is_of_an_app(place)))
         };
-        let sound_of_others = seen.sound_elsewhere || is_for_others(&seen.sound);
+        let server_plays = is_for_others(&seen.sound);
+        let unknown: BTreeMap<u32, bool> = seen
+            .told
+            .iter()
+            .map(|(user, streams)| {
+                let plays_without = server_plays && streams.is_empty();
+                (*user, plays_without || streams.iter().any(|place| !is_of_an_app(place)))
+            })
+            .gather_map();
         let locks_of_others = is_for_others(&seen.locks);
         let mut events = Vec::new();
         for known in self.known.values_mut().filter(|known| known.is_app() && !known.is_told) {
@@ -143,16 +163,29 @@ impl Apps {
                 Some(places) if places.iter().any(|place| known.holds(place)) => Some(true),
                 Some(_) => (!of_others).then_some(false),
             };
-            let (audible, inhibits) = (does(&seen.sound, sound_of_others), does(&seen.locks, locks_of_others));
+            let user = known.user();
+            let streams = user.and_then(|user| seen.told.get(&user));
+            let is_unknown = user.and_then(|user| unknown.get(&user).copied());
+            let audible = match streams {
+                Some(streams) if streams.iter().any(|place| known.holds(place)) => Some(true),
+                _ => does(&seen.sound, is_unknown.unwrap_or(seen.sound_elsewhere || server_plays)),
+            };
+            let inhibits = does(&seen.locks, locks_of_others);
+            let audible = known.recent.hear(at_ns, audible);
             let is_scored = known.is_score_due(at_ns);
             // Of a terminal or session the processes are read each time, as what grows in it ends first.
             let is_listed = is_scored || known.activity.branches.is_some();
-            let OfGroup { frozen, oom_score_adj, oom_kills, processes, oomd } =
+            let OfGroup { frozen, oom_score_adj, cpu_us, is_connected, oom_kills, processes, oomd } =
                 of_group(&known.group.dir, is_scored, is_listed);
+            known.recent.follow(at_ns, cpu_us);
             if let Some(processes) = processes {
                 known.take_processes(at_ns, &processes, oomd, services, &self.preferences);
             }
+            if is_scored {
+                known.recent.connect(is_connected);
+            }
             let activity = &mut known.activity;
+            activity.works = known.recent.works(at_ns);
             (activity.audible, activity.inhibits, activity.frozen) = (audible, inhibits, frozen);
             if is_scored {
                 (activity.oom_score_adj, known.scored_ns) = (oom_score_adj, Some(at_ns));
@@ -171,6 +204,7 @@ impl Apps {
         (self.has_activities, self.observed_ns) = (false, None);
         for known in self.known.values_mut() {
             known.scored_ns = None;
+            known.recent = Recent::default();
             known.activity = Activity { front_at_ns: known.activity.front_at_ns, ..Activity::default() };
         }
     }
@@ -189,6 +223,16 @@ impl TrackedGroup {
             Some(_) => place.session.as_ref() == Some(&self.group.dir),
             None => place.group.as_ref().is_some_and(|group| group.starts_with(&self.group.dir)),
         }
+    }
+
+    /// The user whose app it is; `None` when its group does not tell.
+    fn user(&self) -> Option<u32> {
+        let number = |part: &str| {
+            let of_slice = part.strip_prefix("user-").and_then(|rest| rest.strip_suffix(".slice"));
+            let of_manager = part.strip_prefix("user@").and_then(|rest| rest.strip_suffix(".service"));
+            of_slice.or(of_manager)?.parse().ok()
+        };
+        self.group.dir.iter().find_map(|part| number(&part.to_string_lossy()))
     }
 
     /// What of it can be ended alone, and by which preferences.
@@ -255,7 +299,7 @@ mod tests {
         apps.was_there(group("/c/app-editor-1.scope"));
         apps.was_there(group("/c/app-player-1.scope"));
         apps.was_there(group("/c/system.slice/cron.service"));
-        let seen = SoundAndLocks { sound: places, sound_elsewhere: elsewhere, locks: None };
+        let seen = SoundAndLocks { sound: places, sound_elsewhere: elsewhere, ..SoundAndLocks::default() };
         let listed = observed(&mut apps, &seen);
         [0, 1, 2].map(|place| listed[place].activity.audible)
     }
@@ -286,6 +330,38 @@ mod tests {
         let plays = ProcessGroups { group: Some("/c".into()), session: Some("/proc/40".into()) };
         let listed = observed(&mut apps, &SoundAndLocks { sound: Some(vec![plays]), ..SoundAndLocks::default() });
         assert_eq!(listed.iter().find(|app| app.id == "mpv").expect("listed").activity.audible, None);
+    }
+
+    #[test]
+    fn a_session_tells_whose_streams_a_sound_server_plays() {
+        let of =
+            |user: u32, name: &str| format!("/c/user.slice/user-{user}.slice/user@{user}.service/app.slice/{name}");
+        let audible = |sound: Vec<ProcessGroups>, elsewhere: bool, told: Option<Vec<ProcessGroups>>| {
+            let mut apps = Apps::default();
+            for (user, name) in
+                [(1000, "app-editor-1.scope"), (1000, "app-player-1.scope"), (1001, "app-other-1.scope")]
+            {
+                apps.was_there(group(&of(user, name)));
+            }
+            let told = told.map(|streams| (1000, streams)).into_iter().collect();
+            let seen = SoundAndLocks { sound: Some(sound), sound_elsewhere: elsewhere, told, locks: None };
+            let listed = observed(&mut apps, &seen);
+            ["editor", "player", "other"]
+                .map(|id| listed.iter().find(|app| app.id == id).expect("listed").activity.audible)
+        };
+        let server = || vec![at(&of(1000, "pipewire.service"))];
+        let player = || at(&of(1000, "app-player-1.scope"));
+        assert_eq!(audible(server(), false, None), [None, None, None]);
+        // The session tells of its own user's apps alone.
+        assert_eq!(audible(server(), false, Some(vec![player()])), [Some(false), Some(true), None]);
+        // To a headset.
+        assert_eq!(audible(vec![], true, Some(vec![player()])), [Some(false), Some(true), None]);
+        assert_eq!(audible(vec![], true, Some(vec![])), [Some(false), Some(false), None]);
+        // The server plays what no stream tells, as of JACK; and a stream is of a process that is no app.
+        assert_eq!(audible(server(), false, Some(vec![])), [None, None, None]);
+        let unknown = || vec![player(), ProcessGroups::default()];
+        assert_eq!(audible(server(), false, Some(unknown())), [None, Some(true), None]);
+        assert_eq!(audible(vec![], false, Some(vec![])), [Some(false), Some(false), Some(false)]);
     }
 
     #[test]

@@ -33,6 +33,9 @@ pub(super) enum Subscription {
     Losses,
 }
 
+/// Processes of a user's streams of sound that a connection may tell of.
+pub(super) const SOUND_MAX: usize = 256;
+
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: UnixStream,
@@ -44,6 +47,8 @@ pub(super) struct Connection {
     sent_bytes: usize,
     /// What it is subscribed to; it makes no other calls then.
     pub(super) subscription: Option<Subscription>,
+    /// The processes that play or record, as it told last: that holds for as long as it is connected.
+    pub(super) sound: Option<Vec<u32>>,
     /// The last time it asked something or read something.
     used_ns: u64,
 }
@@ -52,7 +57,17 @@ impl Connection {
     /// Serves a stream that does not block.
     pub(super) fn new(stream: UnixStream, peer: Peer, is_of_session: bool, now_ns: u64) -> Self {
         let (inbox, outbox) = (Vec::new(), Vec::new());
-        Self { stream, peer, is_of_session, inbox, outbox, sent_bytes: 0, subscription: None, used_ns: now_ns }
+        Self {
+            stream,
+            peer,
+            is_of_session,
+            inbox,
+            outbox,
+            sent_bytes: 0,
+            subscription: None,
+            sound: None,
+            used_ns: now_ns,
+        }
     }
 
     /// Events to poll for; calls of a client that does not read its answers are not read.
@@ -76,7 +91,8 @@ impl Connection {
         if self.has_unread() {
             Some(self.used_ns.saturating_add(UNREAD_NS_MAX))
         } else {
-            self.subscription.is_none().then(|| self.used_ns.saturating_add(IDLE_NS_MAX))
+            let waits = self.subscription.is_some() || self.sound.is_some();
+            (!waits).then(|| self.used_ns.saturating_add(IDLE_NS_MAX))
         }
     }
 

@@ -1,6 +1,7 @@
 //! All clients, and the listeners: the control socket, and that of sessions, where the user of the active session of a
 //! seat tells which app is in front, and no more.
 
+use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt};
@@ -15,7 +16,7 @@ use rustix::fs::{Mode, chmod, chown};
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::Gid;
 
-use super::connection::{Connection, Disconnected, Peer, Subscription};
+use super::connection::{Connection, Disconnected, Peer, SOUND_MAX, Subscription};
 
 const CLIENTS_MAX: usize = 16;
 /// Of these, the ones that are not root.
@@ -337,9 +338,28 @@ impl Server {
             Method::WatchLosses => Some(Subscription::Losses),
             _ => None,
         };
+        if let Method::SetSound(pids) = &call.method
+            && reply.error.is_none()
+        {
+            // More than are counted: one of those that are left is of no app.
+            let of = pids.iter().copied().take(SOUND_MAX).chain((pids.len() > SOUND_MAX).then_some(0));
+            connection.sound = Some(of.collect());
+        }
         if !call.oneway && connection.answer(reply, now_ns).is_err() {
             *place = None;
         }
+    }
+
+    /// The processes that play or record by the sound servers of users, as connected sessions of these users tell.
+    #[must_use]
+    pub fn sound(&self) -> BTreeMap<u32, Vec<u32>> {
+        let mut sound: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for connection in self.connections.iter().flatten() {
+            if let Some(pids) = &connection.sound {
+                sound.entry(connection.peer.uid).or_default().extend(pids);
+            }
+        }
+        sound
     }
 
     /// Whether a client is subscribed to events.

@@ -10,7 +10,7 @@ use brisk_sense::{Group, Sense};
 
 use super::{Daemon, Machine};
 use crate::apps::{self, OfGroup, Preferences, Process, ProcessGroups, SoundAndLocks};
-use crate::control::Peer;
+use crate::control::{Peer, Server};
 use crate::trials::Acts;
 
 /// How long it may take until an app that came to the foreground is told, where nothing is done for it: it has answered
@@ -34,7 +34,8 @@ impl Daemon {
     fn observe_apps(&mut self) {
         let now_ns = self.moment.now.monotonic_ns;
         let Machine { sense, apps, hierarchies, .. } = &mut self.machine;
-        let seen = SoundAndLocks::read(sense, hierarchies);
+        let told = self.server.as_ref().map(Server::sound).unwrap_or_default();
+        let seen = SoundAndLocks::read(sense, hierarchies, &told);
         let of_group = |dir: &Path, is_scored: bool, is_listed: bool| {
             let is_session = apps::is_session(dir);
             let pids = if is_scored { processes(sense, dir) } else { Vec::new() };
@@ -43,6 +44,8 @@ impl Daemon {
                 // A session has no group of its own.
                 frozen: if is_session { None } else { hierarchies.is_frozen(sense, dir).ok().flatten() },
                 oom_kills: if is_session { None } else { hierarchies.oom_kills(sense, dir).ok().flatten() },
+                cpu_us: if is_session { None } else { cpu_us(sense, dir) },
+                is_connected: if is_scored { sense.has_connection(&pids).ok().flatten() } else { None },
                 oom_score_adj: pids.into_iter().filter_map(|pid| sense.oom_score_adj(pid).ok().flatten()).min(),
                 processes: listed.map(|pids| pids.into_iter().filter_map(|pid| process(sense, pid)).collect()),
                 oomd: if is_session || !is_listed { None } else { sense.oomd_preference(dir) },
@@ -211,6 +214,17 @@ fn process(sense: &Sense, pid: u32) -> Option<Process> {
         name: one_line(&stat.comm.to_string_lossy()).into_owned(),
         memory_bytes: memory.anonymous_bytes.saturating_add(memory.swapped_bytes),
     })
+}
+
+/// Processor time of a group so far; where the group does not count it, that of its processes.
+fn cpu_us(sense: &Sense, dir: &Path) -> Option<u64> {
+    let of_group = sense.cgroup_cpu(dir).ok().flatten().map(|cpu| cpu.usage_us);
+    let us_per_tick = 1_000_000 / rustix::param::clock_ticks_per_second().max(1);
+    let of_processes = || {
+        let stats = processes(sense, dir).into_iter().filter_map(|pid| sense.process_stat(pid).ok().flatten());
+        stats.map(|stat| stat.user_ticks.saturating_add(stat.system_ticks).saturating_mul(us_per_tick)).sum()
+    };
+    Some(of_group.unwrap_or_else(of_processes))
 }
 
 /// The processes of a session.

@@ -1,14 +1,15 @@
 //! From which apps memory may be taken, and in which order (dissertation 5.5).
 //!
-//! Never, in any mode and by any step: from an app at Foreground or above, one that holds an inhibitor or is audible,
-//! one that the configuration protects, and from brisk itself. From a likely next app neither: the dissertation
+//! Never, in any mode and by any step: from an app that is spared ([`brisk_core::app::spare`]), or at Foreground or
+//! above. From a likely next app neither: the dissertation
 //! protects the nine likeliest; adaptive mode protects as many of them as fit into `protected_max_percent` of the
 //! memory, likeliest first, since on a small device nine apps may be all that run. Only apps are ended: a service
 //! manager starts its services again.
 //!
 //! *Paper*: from the lowest to the highest importance. Section 5.5 lists: level 1 Empty and Background; 2 these and
 //! system caches; 3 Empty, Background, Service, Perceptible, Visible, Foreground and system caches (5.3 says the same
-//! in other words). Here level 3 ends at Visible: an app in front is never ended. *Adaptive*: by expected cost, least
+//! in other words). Here level 3 ends at Visible, without what plays or may play: that and an app in front is never
+//! ended. *Adaptive*: by expected cost, least
 //! first:
 //!
 //! ```text
@@ -21,7 +22,7 @@
 //!
 //! Properties: `of_a_terminal_the_process_that_grows_ends_and_never_the_shell`;
 //! `preferences_of_other_killers_order_the_ends`; `from_the_app_in_front_and_above_nothing_is_taken`;
-//! `a_holder_of_an_inhibitor_keeps_everything`; `an_audible_app_keeps_everything`;
+//! `a_holder_of_an_inhibitor_keeps_everything`; `an_app_that_is_not_known_to_be_silent_keeps_everything`;
 //! `what_the_configuration_protects_keeps_everything`; `brisk_itself_keeps_everything`;
 //! `a_likely_next_app_keeps_everything`; `protected_apps_fit_into_their_share`; `a_larger_chance_never_comes_first`.
 
@@ -29,7 +30,8 @@ use std::collections::BTreeMap;
 
 use crate::kit::check::share_bytes;
 use brisk_core::action::{Ends, Once};
-use brisk_core::app::{App, Branch, EndOrder, Role, SESSION};
+use brisk_core::app::spare::{self, Taking};
+use brisk_core::app::{App, Branch, EndOrder, Role};
 use brisk_core::order::{Gather as _, Order as _};
 use brisk_core::reason::Reason;
 use brisk_core::snapshot::{AppTotals, MemoryLevels};
@@ -77,18 +79,13 @@ impl Candidate<'_> {
         if self.spared.is_some() || self.memory_bytes.is_none() {
             return false;
         }
-        let is_app = self.app.activity.role == Role::App;
         match step {
             Step::FreeCaches => self.allows(config, Step::Reclaim) && self.rank.is_none_or(|rank| rank >= NEXT_APPS),
             Step::Reclaim => config.reclaim && self.has_controller && self.rated.level >= Importance::Service,
             Step::PageOut => !self.has_controller && self.may_be_paged_out(config),
-            // Without notice of the foreground it would not be thawed in time; a session has no freezer.
             Step::Freeze => {
-                config.freeze
-                    && is_app
-                    && self.rated.level >= Importance::Background
-                    && self.app.activity.focused == Some(false)
-                    && !self.app.group.starts_with(SESSION)
+                let may = spare::spared(self.app, Taking::Freeze).is_none();
+                config.freeze && may && self.rated.level >= Importance::Background
             }
             Step::End => self.may_end(config) && self.rated.level >= lowest_ended(config),
         }
@@ -97,8 +94,7 @@ impl Candidate<'_> {
     /// Whether the configuration, preferences and what it is let it be ended, whatever its importance.
     fn may_end(&self, config: &Config) -> bool {
         let has_something = self.app.activity.branches.is_none() || self.branch().is_some();
-        let is_kept = self.app.activity.end_order() == Some(EndOrder::Never);
-        config.ends != Ends::Never && self.app.activity.role == Role::App && has_something && !is_kept
+        config.ends != Ends::Never && has_something && spare::spared(self.app, Taking::End).is_none()
     }
 
     /// What of a terminal or session is ended; `None` of another app, and where shell and terminal are all that is
@@ -148,7 +144,7 @@ impl Candidate<'_> {
     /// Whether its processes' memory may be paged out, also where its group has the memory controller.
     #[must_use]
     pub fn may_be_paged_out(&self, config: &Config) -> bool {
-        let may = self.spared.is_none() && self.memory_bytes.is_some() && self.app.activity.role == Role::App;
+        let may = self.spared.is_none() && self.memory_bytes.is_some();
         config.reclaim && may && self.rated.level >= Importance::Service
     }
 
@@ -260,13 +256,8 @@ pub fn all<'a>(
 
 /// Why nothing may be taken from an app, whatever is predicted.
 fn spared(app: &App, rated: &Rated) -> Option<Reason> {
-    match () {
-        () if app.activity.protected.is_some() => app.protection(),
-        () if rated.level.is_untouchable() => Some(rated.reason.clone()),
-        () if app.activity.inhibits == Some(true) => Some(Reason::rule("inhibitor")),
-        () if app.activity.audible == Some(true) => Some(Reason::rule("audible")),
-        () => None,
-    }
+    let by_level = || rated.level.is_untouchable().then(|| rated.reason.clone());
+    spare::spared(app, Taking::Memory).or_else(by_level)
 }
 
 /// Protects the likely next apps. Groups of one app stand and fall together.

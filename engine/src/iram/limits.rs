@@ -1,8 +1,8 @@
 //! Limits of control groups while memory is short: a leaking app slows itself, not the device.
 //!
 //! - `memory.high` (version 2): the kernel reclaims from the group above it, and slows its tasks. A background app gets
-//!   its predicted threshold, or what it uses if that is more, so that only growth is slowed. The app in front gets none,
-//!   nor one that may be there.
+//!   its predicted threshold, or what it uses if that is more, so that only growth is slowed. The app in front gets
+//!   none, nor one that may be there.
 //! - `memory.soft_limit_in_bytes` (version 1): when memory is short, the kernel reclaims first from groups above it. It
 //!   slows nothing. The hard limit, `memory.limit_in_bytes`, is no substitute: at it the kernel ends processes of the
 //!   group.

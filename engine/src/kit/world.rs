@@ -28,7 +28,7 @@ pub fn memory(available_mib: u64) -> MemoryLevels {
     }
 }
 
-/// An app of a user, which was in front once, in the group `app-ID.scope`.
+/// An app of a user, which was in front once and is known to do nothing now, in the group `app-ID.scope`.
 pub fn app(id: &str, change: impl FnOnce(&mut Activity)) -> App {
     let facts = AppFacts {
         group: format!("app-{id}.scope"),
@@ -41,6 +41,7 @@ pub fn app(id: &str, change: impl FnOnce(&mut Activity)) -> App {
     };
     let mut app = classify(&facts);
     app.activity.front_at_ns = Some(0);
+    (app.activity.audible, app.activity.inhibits, app.activity.works) = (Some(false), Some(false), Some(false));
     change(&mut app.activity);
     app
 }

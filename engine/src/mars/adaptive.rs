@@ -102,7 +102,9 @@ pub(crate) fn thaw(next: &mut State, all: &[Candidate<'_>], need: &Need) -> Vec<
         let is_spared = |one: &Candidate<'_>| {
             one.spared.as_ref().is_some_and(|spared| !matches!(spared.rule.as_ref(), "just_left" | "the_app_before"))
         };
-        returns || of_group(group).is_none_or(|one| is_spared(one) || again(&one.app.id))
+        // It plays, or was sent something, while it was frozen; or that is not known any more.
+        let is_used = |one: &Candidate<'_>| is_spared(one) || !one.may_be_frozen();
+        returns || of_group(group).is_none_or(|one| is_used(one) || again(&one.app.id))
     };
     let used = next.frozen.keys().filter(|group| is_used(group));
     let mut thawed: Vec<(String, &'static str)> = used.map(|group| (group.clone(), "frozen_app_is_used")).collect();

@@ -62,7 +62,7 @@ pub use limits::{Limit, Limits, parse_limits};
 pub use memory::{GroupMemoryStat, parse_group_memory, parse_mem_info, parse_paging};
 pub use mountinfo::{Mount, parse_mounts};
 pub use net_dev::parse_net_devices;
-pub use net_tcp::parse_tcp_owner;
+pub use net_tcp::{parse_connections, parse_tcp_owner};
 pub use page_map::{
     AddressRange, PAGE_ENTRY_BYTES, PageRun, PageState, append_page_runs, parse_address_ranges, parse_page_states,
     parse_unswappable,

@@ -102,14 +102,16 @@ impl Hierarchies {
 
 impl Sense {
     /// Threads that play or record sound now, by the streams of sound cards (/proc/asound); those of a sound server are
-    /// the server's, whichever program it plays for. 0 is a thread of another namespace. `None` without ALSA.
+    /// the server's, whichever program it plays for. 0 is a thread of another namespace. Nothing plays on a machine
+    /// without any sound device; `None` where there is one that /proc does not show.
     ///
     /// # Errors
     /// When a file is not readable or not understood.
     pub fn sound_owners(&self) -> Result<Option<Vec<u32>>> {
         let root = Path::new("/proc/asound");
         if !self.path(root).is_dir() {
-            return Ok(None);
+            let has_none = self.path("/sys/class").is_dir() && !self.path("/sys/class/sound").is_dir();
+            return Ok(has_none.then(Vec::new));
         }
         let below = |dir: &Path, begins: &[&str]| -> Result<Vec<PathBuf>> {
             let names = self.names_in(dir).or_hidden()?.unwrap_or_default();
@@ -125,7 +127,8 @@ impl Sense {
                 for stream in below(&device, &["sub"])? {
                     read += 1;
                     if read > READ_MAX {
-                        return Ok(Some(owners));
+                        // One of those that are left may play.
+                        return Ok(None);
                     }
                     // Unplugged meanwhile: silent.
                     owners.extend(self.parse_optional_flat(stream.join("status"), parse_pcm_owner)?);
@@ -146,21 +149,26 @@ impl Sense {
         Ok(self.names_in("/sys/class/bluetooth").or_hidden()?.unwrap_or_default().iter().any(|name| name.contains(':')))
     }
 
-    /// The inhibitor locks of logind; `None` where there is none. A lock that cannot be read, or is not understood, is
-    /// left out.
+    /// The inhibitor locks of logind: none where there is no logind, as no app can take one. `None` where there are
+    /// more than are read, or one that cannot be read: any app may hold it.
     ///
     /// # Errors
     /// When the directory is not readable.
     pub fn inhibitors(&self) -> Result<Option<Vec<Inhibitor>>> {
         if !self.path(INHIBITORS).is_dir() {
-            return Ok(None);
+            return Ok(Some(Vec::new()));
         }
         // `7.ref` is the pipe whose end releases the lock `7`: to open it would wait.
         let is_lock = |name: &String| name.bytes().all(|byte| byte.is_ascii_digit());
-        let names = self.names_in(INHIBITORS)?.into_iter().filter(is_lock).take(READ_MAX);
-        let paths = names.map(|name| Path::new(INHIBITORS).join(name));
-        let locks = paths.filter(|path| self.path(path).is_file());
-        Ok(Some(locks.filter_map(|path| self.parse(path, parse_inhibitor).ok()).collect()))
+        let names: Vec<String> = self.names_in(INHIBITORS)?.into_iter().filter(is_lock).collect();
+        if names.len() > READ_MAX {
+            return Ok(None);
+        }
+        let paths = names.into_iter().map(|name| Path::new(INHIBITORS).join(name));
+        let files = paths.filter(|path| self.path(path).is_file());
+        // Released meanwhile: no lock.
+        let locks = files.map(|path| self.parse_optional(path, parse_inhibitor)).filter_map(Result::transpose);
+        Ok(locks.collect::<Result<_>>().ok())
     }
 
     /// The users whose sessions are active on the seats of logind; none where there is no logind.
@@ -239,7 +247,11 @@ mod tests {
         let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
         let (_root, sense) = tree(&files);
         assert_eq!(sense.sound_owners().expect("readable"), Some(vec![7, 70]));
-        assert_eq!(tree(&[]).1.sound_owners().expect("no error"), None);
+        assert_eq!(tree(&[]).1.sound_owners().expect("no error"), None, "nothing tells");
+        // A device that is there and is not shown, as in a sandbox; and none at all.
+        let hidden = tree(&[("sys/class/sound/card0/id", "PCH\n")]);
+        assert_eq!(hidden.1.sound_owners().expect("no error"), None);
+        assert_eq!(tree(&[("sys/class/net/lo", "")]).1.sound_owners().expect("no error"), Some(vec![]));
         assert_eq!(tree(&[("proc/asound/version", "k\n")]).1.sound_owners().expect("readable"), Some(vec![]));
     }
 
@@ -254,13 +266,16 @@ mod tests {
     #[test]
     fn locks_are_read_and_pipes_left_alone() {
         let lock = "# This is private data. Do not parse.\nWHAT=idle\nMODE=block\nUID=1000\nPID=4711\nWHO=mpv\n";
-        let (root, sense) = tree(&[("run/systemd/inhibit/1", lock), ("run/systemd/inhibit/12", "WHAT=idle\n")]);
+        let (root, sense) = tree(&[("run/systemd/inhibit/1", lock)]);
         // To open a pipe without a writer would wait for ever.
         let pipe = root.path().join("run/systemd/inhibit/1.ref");
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).expect("a pipe");
         let locks = sense.inhibitors().expect("readable").expect("logind");
         assert_eq!(locks.iter().map(|lock| (lock.pid, lock.who.as_str())).collect::<Vec<_>>(), [(Some(4711), "mpv")]);
-        assert_eq!(tree(&[]).1.inhibitors().expect("no error"), None);
+        // One that is not understood may be of any app.
+        std::fs::write(root.path().join("run/systemd/inhibit/12"), "WHAT=idle\n").expect("written");
+        assert_eq!(sense.inhibitors().expect("readable"), None);
+        assert_eq!(tree(&[]).1.inhibitors().expect("no error"), Some(vec![]), "no logind, no lock");
     }
 
     #[test]

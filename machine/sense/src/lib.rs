@@ -24,6 +24,7 @@ mod local_time;
 mod loops;
 mod machine;
 mod memory_group;
+mod network;
 mod oomd;
 mod opened_files;
 mod packages;

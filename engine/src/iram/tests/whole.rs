@@ -383,6 +383,7 @@ fn is_kept(app: &App) -> bool {
         || app.id == "briskd"
         || activity.focused == Some(true)
         || activity.audible == Some(true)
+        || (activity.audible.is_none() && !activity.is_rated)
         || activity.inhibits == Some(true)
         || (app.tolerance == Tolerance::System && app.reason.rule == "chosen")
         || (activity.is_rated && activity.oom_score_adj.is_some_and(|adj| adj < 100))

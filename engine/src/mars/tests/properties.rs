@@ -86,7 +86,7 @@ proptest! {
 
     #[test]
     fn nothing_is_taken_from_a_protected_app(
-        which in 0..6_usize,
+        which in 0..7_usize,
         available_mib in 0_u64..40,
         stall_percent in 0_u64..100,
         mode in prop::sample::select(&[Mode::Adaptive, Mode::Paper][..]),
@@ -98,6 +98,7 @@ proptest! {
             |app: &mut App| app.launching = true,
             |app: &mut App| app.activity.focused = Some(true),
             |app: &mut App| app.activity.audible = Some(true),
+            |app: &mut App| app.activity.audible = None,
             |app: &mut App| app.activity.inhibits = Some(true),
             |app: &mut App| app.activity.role = Role::Service,
             |app: &mut App| app.tolerance = brisk_core::app::Tolerance::System,

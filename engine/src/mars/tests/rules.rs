@@ -334,6 +334,8 @@ fn what_is_frozen_runs_when_it_returns() {
     assert!(thawed(EventKind::LaunchBegan { group: "app-a.scope".to_owned() }, |_| ()));
     assert!(thawed(idle(), |app| app.launching = true));
     assert!(thawed(idle(), |app| app.activity.audible = Some(true)));
+    assert!(thawed(idle(), |app| app.activity.audible = None));
+    assert!(thawed(idle(), |app| app.activity.works = Some(true)));
     assert!(thawed(idle(), |app| app.activity.focused = Some(true)));
     // Started again: another group of the same id is launched.
     let mut machine = used(Config::default());

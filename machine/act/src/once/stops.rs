@@ -1,18 +1,18 @@
 //! The second check of the two actions that stop an app, freeze and end, at the moment of acting: an engine decided by
 //! what was sensed before, and the user may have come back to the app since.
 //!
-//! Not stopped: what the configuration protects, services and whatever is no app, an app that is launched or in the
-//! foreground, one that plays or records sound, one that holds an inhibitor, and one of which nothing is known. Not
-//! ended either: what the system keeps (`oom_score_adj` below zero), anything while another program ends apps when
-//! memory is short, and more apps than a number a minute.
+//! Not stopped: what is spared by the same function by which engines choose ([`brisk_core::app::spare`]), and an app of
+//! which nothing is known. Not ended either: anything while another program ends apps when memory is short, and more
+//! apps than a number a minute.
 //!
 //! Two killers at once would free twice what is needed: each sees the shortage, and neither what the other is ending.
 //!
-//! Properties: `an_app_in_use_is_neither_frozen_nor_ended`; `no_app_is_ended_while_another_killer_is_active`;
+//! Properties: `what_is_spared_is_neither_frozen_nor_ended`; `no_app_is_ended_while_another_killer_is_active`;
 //! `no_more_apps_end_in_a_minute_than_allowed`.
 
 use brisk_core::action::{Ends, Once};
-use brisk_core::app::{App, EndOrder, Role, Tolerance};
+use brisk_core::app::App;
+use brisk_core::app::spare::{self, Taking};
 use brisk_core::token_bucket::TokenBucket;
 
 use crate::Error;
@@ -59,13 +59,13 @@ impl Limit {
     /// # Errors
     /// Why not.
     pub(crate) fn check(&self, once: &Once, sensed: &Sensed<'_>, now_ns: u64) -> Result<(), Error> {
-        let (what, ends) = match once {
-            Once::Freeze { .. } => ("frozen", false),
-            Once::EndApp { .. } | Once::EndProcess { .. } => ("ended", true),
+        let (what, taking) = match once {
+            Once::Freeze { .. } => ("frozen", Taking::Freeze),
+            Once::EndApp { .. } | Once::EndProcess { .. } => ("ended", Taking::End),
             _ => return Ok(()),
         };
-        let why = in_use(sensed.app)
-            .or_else(|| if ends { self.not_ended(sensed, now_ns) } else { frozen_by_others(sensed.app) });
+        let limit = || if taking == Taking::End { self.not_ended(sensed, now_ns) } else { None };
+        let why = spared(sensed.app, taking).or_else(limit);
         why.map_or(Ok(()), |why| Err(Error::NotNow { group: once.group().to_owned(), what, why }))
     }
 
@@ -82,13 +82,6 @@ impl Limit {
             }
             _ => {}
         }
-        if let Some(adj) = sensed.app.and_then(|app| app.activity.oom_score_adj).filter(|adj| *adj < 0) {
-            return Some(format!("the system keeps it (oom_score_adj {adj})"));
-        }
-        let preference = sensed.app.and_then(|app| app.activity.preference.as_ref());
-        if let Some(preference) = preference.filter(|preference| preference.order == EndOrder::Never) {
-            return Some(format!("{} keeps it", preference.by));
-        }
         if self.per_minute_max == 0 {
             return Some("no app may be ended".to_owned());
         }
@@ -98,47 +91,32 @@ impl Limit {
     }
 }
 
-/// Why an app may be ended and not frozen.
-fn frozen_by_others(app: Option<&App>) -> Option<String> {
-    let is_rated = app.is_some_and(|app| app.activity.is_rated);
-    let why = "Android freezes apps by itself, with their calls: the caller of one that is frozen otherwise hangs";
-    is_rated.then(|| why.to_owned())
-}
-
 /// Why an app may not be stopped, whatever the limits; `None` when it may.
-fn in_use(app: Option<&App>) -> Option<String> {
+fn spared(app: Option<&App>, taking: Taking) -> Option<String> {
     let Some(app) = app else { return Some("nothing is known of it".to_owned()) };
-    let activity = &app.activity;
-    if let Some(name) = &activity.protected {
-        return Some(format!("the configuration protects it ([apps] protect names {name})"));
-    }
-    let why = match () {
-        () if app.tolerance == Tolerance::System && app.reason.rule == "service" => {
-            "it is a service, which apps wait for"
-        }
-        () if app.tolerance == Tolerance::System => "the configuration protects it",
-        () if activity.role != Role::App => "it is no app",
-        () if app.launching => "it is being launched",
-        () if activity.focused == Some(true) => "it is in the foreground",
-        () if activity.audible == Some(true) => "it plays or records sound",
-        () if activity.inhibits == Some(true) => "it holds an inhibitor, as for unsaved work",
-        () => return None,
-    };
-    Some(why.to_owned())
+    let reason = spare::spared(app, taking)?;
+    // The facts as the reason itself has them.
+    let text = reason.to_string();
+    let facts = text.find(" (").map_or("", |at| &text[at..]);
+    Some(format!("{}{facts}", spare::words(&reason.rule)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brisk_core::app::{Activity, AppFacts, classify};
+    use brisk_core::app::{Activity, AppFacts, Role, classify};
     use proptest::prelude::*;
 
     fn end() -> Once {
         Once::EndApp { group: "a".to_owned(), grace_ms: 1 }
     }
 
+    /// An app in the background that is known to do nothing.
     fn app(change: impl FnOnce(&mut AppFacts)) -> App {
-        let mut facts = AppFacts { group: "a".to_owned(), of_user: true, role: Role::App, ..AppFacts::default() };
+        let known = Some(false);
+        let activity = Activity { audible: known, inhibits: known, works: known, ..Activity::default() };
+        let (of_user, role, focused) = (true, Role::App, Some(false));
+        let mut facts = AppFacts { group: "a".to_owned(), of_user, role, focused, activity, ..AppFacts::default() };
         change(&mut facts);
         classify(&facts)
     }
@@ -148,44 +126,29 @@ mod tests {
     }
 
     #[test]
-    fn an_app_in_use_is_neither_frozen_nor_ended() {
-        let activity = |activity: Activity| move |facts: &mut AppFacts| facts.activity = activity;
-        let cases = [
-            (app(|facts| facts.chosen = Some(Tolerance::System)), "the configuration protects it"),
-            (app(|facts| facts.listed = Some(Tolerance::System)), "the configuration protects it"),
+    fn what_is_spared_is_neither_frozen_nor_ended() {
+        let (limit, freeze) = (Limit::default(), Once::Freeze { group: "a".to_owned() });
+        let whys = |app: &App| [&end(), &freeze].map(|once| why(&limit, once, Some(app), &[], 0));
+        let both = |why: &str| ["ended", "frozen"].map(|what| Some(format!("a is not {what}: {why}")));
+        for (app, expected) in [
+            (app(|facts| facts.activity.audible = Some(true)), "it plays or records sound"),
+            (app(|facts| facts.activity.audible = None), "it may play or record sound: nothing tells whether it does"),
+            (app(|facts| facts.focused = Some(true)), "it is in the foreground"),
             (
                 app(|facts| facts.activity.protected = Some("signal".to_owned())),
-                "the configuration protects it ([apps] protect names signal)",
+                "the configuration protects it (protect signal)",
             ),
-            (app(|facts| facts.role = Role::Service), "it is a service, which apps wait for"),
-            // A service that is no one's to wait for, and a container.
-            (app(|facts| (facts.role, facts.nice_min) = (Role::Service, Some(19))), "it is no app"),
-            (app(|facts| facts.role = Role::Other), "it is no app"),
-            (app(|facts| facts.launching = true), "it is being launched"),
-            (app(|facts| facts.focused = Some(true)), "it is in the foreground"),
-            (app(activity(Activity { audible: Some(true), ..Activity::default() })), "it plays or records sound"),
-            (
-                app(activity(Activity { inhibits: Some(true), ..Activity::default() })),
-                "it holds an inhibitor, as for unsaved work",
-            ),
-        ];
-        let (limit, freeze) = (Limit::default(), Once::Freeze { group: "a".to_owned() });
-        for (app, expected) in &cases {
-            assert_eq!(why(&limit, &end(), Some(app), &[], 0), Some(format!("a is not ended: {expected}")));
-            assert_eq!(why(&limit, &freeze, Some(app), &[], 0), Some(format!("a is not frozen: {expected}")));
+        ] {
+            assert_eq!(whys(&app), both(expected));
             // What takes nothing from it is done.
-            assert_eq!(why(&limit, &Once::Thaw { group: "a".to_owned() }, Some(app), &[], 0), None);
+            assert_eq!(why(&limit, &Once::Thaw { group: "a".to_owned() }, Some(&app), &[], 0), None);
         }
         assert_eq!(why(&limit, &freeze, None, &[], 0).as_deref(), Some("a is not frozen: nothing is known of it"));
-        assert_eq!(why(&limit, &end(), Some(&app(|_| ())), &[], 0), None);
-        // What the system keeps is not ended, and may be frozen.
-        let kept = app(activity(Activity { oom_score_adj: Some(-800), ..Activity::default() }));
-        assert!(why(&limit, &end(), Some(&kept), &[], 0).is_some_and(|why| why.contains("oom_score_adj -800")));
-        assert_eq!(why(&limit, &freeze, Some(&kept), &[], 0), None);
-        // Android's may be ended, and are not frozen from outside.
-        let rated = app(activity(Activity { is_rated: true, oom_score_adj: Some(900), ..Activity::default() }));
-        assert_eq!(why(&limit, &end(), Some(&rated), &[], 0), None);
-        assert!(why(&limit, &freeze, Some(&rated), &[], 0).is_some_and(|why| why.contains("Android")));
+        assert_eq!(whys(&app(|_| ())), [None, None]);
+        // One that works goes on: a download, a build. Where memory is severely short it may end.
+        let [ended, frozen] = whys(&app(|facts| facts.activity.works = Some(true)));
+        let busy = "a is not frozen: it used processor or network in the last minute";
+        assert_eq!((ended, frozen.as_deref()), (None, Some(busy)));
     }
 
     #[test]
