@@ -1,8 +1,9 @@
-//! `brisk-session`: tells the daemon which app is in front, from within the session of a user, and the user which apps
-//! were closed for want of memory.
+//! `brisk-session`: tells the daemon which app is in front and which play or record, from within the session of a user,
+//! and the user which apps were closed for want of memory.
 //!
 //! ```text
 //! display (X11, wlroots, Plasma) ──front window──> Teller ──SetFront──> briskd: RUN_DIR/session
+//! sound server (PipeWire, PulseAudio) ──streams──> sound ──SetSound──> briskd
 //! briskd ──WatchLosses──> notices ──org.freedesktop.Notifications──> session bus
 //! ```
 //!
@@ -15,6 +16,8 @@
 mod bus;
 mod front;
 mod notices;
+mod pulse;
+mod sound;
 mod teller;
 mod wayland;
 mod x11;
@@ -46,6 +49,9 @@ zwlr_foreign_toplevel_manager_v1 (sway, labwc, Wayfire, phoc) or KWin. On GNOME 
 instead. A window of wlroots has an app id and no process: all running apps that the id may mean are in the \
 foreground, such as two terminals. None is while no window is active: on an empty screen, in a menu, at the lock screen.
 
+It also asks PipeWire or PulseAudio which processes play or record: an app of which nothing tells that is neither \
+frozen nor written to swap.
+
 When one of your apps was ended for want of memory, or could not be kept, a desktop notification says so, why, and \
 how to protect it (brisk apps protect ID).
 
@@ -61,7 +67,7 @@ struct Args {
     /// Where the daemon has its sockets [default: $BRISK_RUN_DIR, or /run/brisk]
     #[arg(long, value_name = "DIR")]
     run_dir: Option<PathBuf>,
-    /// Show notices alone: where a shell extension tells which app is in front
+    /// Show notices and tell of sound alone: where a shell extension tells which app is in front
     #[arg(long, conflicts_with = "display")]
     notices: bool,
     /// Say which app is in front
@@ -83,19 +89,20 @@ fn run(args: &Args) -> anyhow::Result<()> {
     let run_dir = brisk_api::run_dir(args.run_dir.clone());
     // Where no service manager tells which session is active, members of the daemon's group tell at its own socket.
     let sockets = [run_dir.join(SESSION_SOCKET), run_dir.join(SOCKET)];
-    let (for_notices, is_verbose) = (sockets.clone(), args.verbose);
     // A session may have two displays, and needs one notice.
-    let start_notices = || -> anyhow::Result<bool> {
-        let Some(only_one) = lock("notices")? else { return Ok(false) };
+    let start = |name: &str, watch: fn(&[PathBuf; 2], bool)| -> anyhow::Result<bool> {
+        let Some(only_one) = lock(name)? else { return Ok(false) };
+        let (sockets, is_verbose) = (sockets.clone(), args.verbose);
         std::thread::spawn(move || {
             let _only_one = only_one;
-            notices::watch(&for_notices, is_verbose);
+            watch(&sockets, is_verbose);
         });
         Ok(true)
     };
     if args.notices {
         let bus = bus::Bus::connect().context("cannot show notices")?;
-        match start_notices()? {
+        let starts = [start("notices", notices::watch)?, start("sound", sound::watch)?];
+        match starts.contains(&true) {
             true => bus.wait_for_end(),
             false => notice!("brisk-session: another one shows notices"),
         }
@@ -113,7 +120,8 @@ fn run(args: &Args) -> anyhow::Result<()> {
         true => Box::new(X11::connect(&name)?),
         false => Box::new(Wayland::connect(&name)?),
     };
-    start_notices()?;
+    start("notices", notices::watch)?;
+    start("sound", sound::watch)?;
     if args.verbose {
         notice!("brisk-session: watches {name}");
     }

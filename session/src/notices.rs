@@ -45,7 +45,8 @@ pub(crate) fn watch(sockets: &[PathBuf; 2], is_verbose: bool) {
     }
 }
 
-fn connect(sockets: &[PathBuf; 2]) -> Result<Client, ClientError> {
+/// A connection to the daemon.
+pub(crate) fn connect(sockets: &[PathBuf; 2]) -> Result<Client, ClientError> {
     match Client::connect(&sockets[0]) {
         Err(ClientError::NotRunning { .. } | ClientError::NotAllowed { .. }) => Client::connect(&sockets[1]),
         connected => connected,
