@@ -62,6 +62,19 @@ pub const KILLERS: &[Killer] = &[
         ends_apps: true,
         does: "kills apps by their importance to Android (oom_score_adj) at high pressure",
     },
+    // lmkd-linux.
+    Killer {
+        name: "mgd",
+        aliases: &[],
+        ends_apps: true,
+        does: "stops, checkpoints or kills processes by their priority when pressure is high",
+    },
+    Killer {
+        name: "frostbyte",
+        aliases: &[],
+        ends_apps: true,
+        does: "stops or ends apps in the background when memory is short",
+    },
     Killer {
         name: "uresourced",
         aliases: &[],
@@ -261,6 +274,8 @@ mod tests {
             (70, "systemd-oomd"),
             (80, "nohang"),
             (90, "lmkd"),
+            (91, "mgd"),
+            (92, "frostbyte"),
         ]);
         let found = running(&sense).expect("readable");
         let found: Vec<(&str, u32, bool)> =
@@ -270,6 +285,8 @@ mod tests {
             ("earlyoom", 40, true),
             ("nohang", 80, true),
             ("lmkd", 90, true),
+            ("mgd", 91, true),
+            ("frostbyte", 92, true),
             ("uresourced", 50, false),
             ("low-memory-monitor", 60, false),
         ];

@@ -87,17 +87,53 @@ impl Preferences {
     }
 }
 
-/// The arguments in a file of shell variables: `EARLYOOM_ARGS="-r 60 --avoid '^(a|b)$'"`.
+/// The arguments in a file of shell variables: `EARLYOOM_ARGS="-r 60 --avoid '^(a|b)$'"`, which may go over several
+/// lines, and be added to (`+=`).
 fn arguments_in(text: &str) -> Vec<String> {
-    let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
-    let value = |line: &str| {
-        let (name, value) = line.split_once('=')?;
+    let mut arguments = Vec::new();
+    for line in shell_lines(text) {
+        let Some((name, value)) = line.split_once('=') else { continue };
         let name = name.trim().trim_start_matches("export ").trim();
-        ["EARLYOOM_ARGS", "command_args", "OPTIONS"].contains(&name).then(|| value.trim().to_owned())
-    };
-    let Some(value) = lines.filter_map(value).next_back() else { return Vec::new() };
-    let unquoted = shlex::split(&value).map(|words| words.join(" ")).unwrap_or(value);
-    shlex::split(&unquoted).unwrap_or_default()
+        let (name, adds) = name.strip_suffix('+').map_or((name, false), |name| (name, true));
+        if !["EARLYOOM_ARGS", "command_args", "OPTIONS"].contains(&name) {
+            continue;
+        }
+        let value = value.trim();
+        let unquoted = shlex::split(value).map_or_else(|| value.to_owned(), |words| words.join(" "));
+        if !adds {
+            arguments.clear();
+        }
+        arguments.extend(shlex::split(&unquoted).unwrap_or_default());
+    }
+    arguments
+}
+
+/// The lines of a shell's text without comments, where a line goes on behind a backslash and within quotes.
+fn shell_lines(text: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    let (mut quote, mut letters) = (None, text.chars().peekable());
+    while let Some(letter) = letters.next() {
+        let line = lines.last_mut().filter(|line| !line.is_empty());
+        let is_word_begin = line.is_none_or(|line| line.ends_with(char::is_whitespace));
+        match (quote, letter) {
+            (None | Some('"'), '\\') if letters.next_if_eq(&'\n').is_some() => continue,
+            (None, '\n') => {
+                lines.push(String::new());
+                continue;
+            }
+            (None, '#') if is_word_begin => {
+                while letters.next_if(|letter| *letter != '\n').is_some() {}
+                continue;
+            }
+            (None, '"' | '\'') => quote = Some(letter),
+            (Some(open), _) if open == letter => quote = None,
+            _ => {}
+        }
+        let escaped = if letter == '\\' && quote != Some('\'') { letters.next() } else { None };
+        let letter = if letter == '\n' { ' ' } else { letter };
+        lines.last_mut().into_iter().for_each(|line| line.extend([Some(letter), escaped].into_iter().flatten()));
+    }
+    lines
 }
 
 #[cfg(test)]
@@ -114,12 +150,18 @@ mod tests {
 
     #[test]
     fn patterns_are_found_however_they_are_given() {
-        let given: [Vec<String>; 5] = [
+        let given: [Vec<String>; 9] = [
             words(&["earlyoom", "-r", "60", "--avoid", "(^|/)(sshd|firefox)$", "--prefer", "^hog"]),
             words(&["earlyoom", "--avoid=(^|/)(sshd|firefox)$", "--prefer=^hog"]),
             words(&["earlyoom", "--avo", "(^|/)(sshd|firefox)$", "--pref", "^hog"]),
             arguments_in("# x\nEARLYOOM_ARGS=\"-r 60 --avoid '(^|/)(sshd|firefox)$' --prefer '^hog'\"\n"),
             arguments_in("EARLYOOM_ARGS='--avoid (^|/)(sshd|firefox)$ --prefer ^hog'"),
+            arguments_in("EARLYOOM_ARGS=\"-r 60 \\\n --avoid '(^|/)(sshd|firefox)$' \\\n --prefer '^hog'\"\n"),
+            arguments_in("# don't\nEARLYOOM_ARGS=\"-r 60\n --avoid '(^|/)(sshd|firefox)$'\n --prefer '^hog'\"\nX='\n"),
+            arguments_in("OPTIONS='--avoid (^|/)(sshd|firefox)$' # it's\nOPTIONS+=\" --prefer '^hog'\"\n"),
+            arguments_in(
+                "command_args=\"-r 9\"\ncommand_args=--avoid\\ \\(^\\|/\\)\\(sshd\\|firefox\\)$\\ --prefer\\ ^hog",
+            ),
         ];
         for arguments in &given {
             let preferences = Preferences::of_arguments(arguments);
@@ -133,6 +175,10 @@ mod tests {
         }
         let wrong = Preferences::of_arguments(&words(&["earlyoom", "--avoid", "(", "--ignore", "^db$"]));
         assert!(wrong.complaints.len() == 1 && order(&wrong, &["db"]) == Some(EndOrder::Never));
+        for pattern in ["[[:alpha:]]*ctim", r"\<victim\>", "^victim$"] {
+            let given = Preferences::of_arguments(&arguments_in(&format!("EARLYOOM_ARGS=\"--avoid '{pattern}'\"")));
+            assert_eq!(order(&given, &["victim"]), Some(EndOrder::Last), "{pattern}");
+        }
         // From the machine: the file, and rather the one that runs.
         let root = tempfile::tempdir().expect("a directory");
         let put = |path: &str, text: &str| {
