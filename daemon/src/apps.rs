@@ -393,8 +393,13 @@ impl TrackedGroup {
         match &self.session {
             _ if self.is_told => true,
             Some(session) => session.of_user,
-            None => is_app(&last_name(&self.group.dir)) || self.is_of_android(),
+            None => is_app(&last_name(&self.group.dir)) || self.is_of_android() || self.is_of_bus(),
         }
+    }
+
+    /// An app that the bus has started.
+    fn is_of_bus(&self) -> bool {
+        self.group.package.is_some() && group_name::bus_id(&last_name(&self.group.dir)).is_some()
     }
 
     fn is_of_android(&self) -> bool {

@@ -318,3 +318,14 @@ fn who_gives_way_is_a_batch_once_that_is_seen() {
     apps.refresh(REFRESH_NS, |_| Some(19), |_| Vec::new());
     assert_eq!(class(&apps), Tolerance::Batch);
 }
+
+#[test]
+fn what_the_bus_started_is_an_app_where_a_desktop_entry_names_it() {
+    let dir = "/c/user.slice/user-1000.slice/user@1000.service/app.slice/dbus-:1.2-org.gnome.Nautilus@0.service";
+    for (package, role) in [(Some("org.gnome.Nautilus"), Role::App), (None, Role::Service)] {
+        let mut apps = Apps::default();
+        apps.was_there(Group { package: package.map(str::to_owned), ..group(dir) });
+        let app = apps.list(&Choices::default(), &Services::default()).remove(0);
+        assert_eq!((app.id.as_str(), app.activity.role), ("org.gnome.Nautilus", role));
+    }
+}

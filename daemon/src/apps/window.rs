@@ -56,6 +56,11 @@ pub(crate) fn likeness(id: &str, is_program: bool, app_id: &str) -> Option<Liken
     if cut(app_id).eq_ignore_ascii_case(id.as_bytes()) {
         return Some(Likeness::Case);
     }
+    // A snap's app of the snap's own name.
+    let is_of_snap = |doubled: &str, name: &str| doubled.split_once('_').is_some_and(|(a, b)| a == b && a == name);
+    if is_of_snap(id, app_id) || is_of_snap(app_id, id) {
+        return Some(Likeness::LastPart);
+    }
     let last = |name: &str| name.rsplit('.').next().map(str::to_owned).unwrap_or_default();
     let is_last = match (id.contains('.'), app_id.contains('.')) {
         (false, true) => cut(&last(app_id)).eq_ignore_ascii_case(id.as_bytes()),
@@ -135,6 +140,10 @@ mod tests {
             ("gnome-text", true, "gnome-text-editor", None),
             ("", false, "", None),
             ("app", false, "app.", None),
+            ("firefox_firefox", false, "firefox_firefox.desktop", Some(Likeness::Same)),
+            ("firefox_firefox", false, "firefox", Some(Likeness::LastPart)),
+            ("a_firefox", false, "firefox", None),
+            ("ghostty", false, "com.mitchellh.ghostty", Some(Likeness::LastPart)),
         ] {
             assert_eq!(likeness(id, is_program, app_id), expected, "{id} {app_id}");
         }

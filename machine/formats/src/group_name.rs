@@ -12,10 +12,36 @@ pub fn last_name(dir: &Path) -> String {
     dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// Whether a group of this name is one app's.
+/// Whether a group of this name is one app's: as desktops name them, or snapd (`snap.NAME.APP-UUID.scope`).
 #[must_use]
 pub fn is_app(name: &str) -> bool {
-    name.starts_with("app-") && [".scope", ".service"].iter().any(|tail| name.ends_with(tail))
+    let is_of_desktop = name.starts_with("app-") && [".scope", ".service"].iter().any(|tail| name.ends_with(tail));
+    is_of_desktop || snap_id(name).is_some()
+}
+
+/// The name on the bus that a group was made for when the bus started a service (`dbus-:1.2-org.x.App@0.service`): an
+/// app, where a desktop entry has this name.
+#[must_use]
+pub fn bus_id(name: &str) -> Option<String> {
+    let (_connection, rest) = name.strip_prefix("dbus-:")?.strip_suffix(".service")?.split_once('-')?;
+    Some(unescaped(rest.rsplit_once('@')?.0))
+}
+
+/// The id of a snap's app, which is the name of its desktop entry: `NAME_APP`.
+fn snap_id(name: &str) -> Option<String> {
+    let (snap, app) = without_uuid(name.strip_prefix("snap.")?.strip_suffix(".scope")?)?.split_once('.')?;
+    Some(format!("{snap}_{app}"))
+}
+
+/// What stands before a UUID and its separator.
+fn without_uuid(name: &str) -> Option<&str> {
+    const UUID_BYTES: usize = 36;
+    let (rest, uuid) = name.split_at_checked(name.len().checked_sub(UUID_BYTES)?)?;
+    let is_uuid = uuid.bytes().enumerate().all(|(place, byte)| match place {
+        8 | 13 | 18 | 23 => byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    });
+    rest.strip_suffix(['-', '.']).filter(|_| is_uuid)
 }
 
 /// Whether a service manager itself runs in the group of this name.
@@ -59,23 +85,30 @@ pub fn android_uid(dir: &Path) -> Option<u32> {
     is_app_user(uid).then_some(uid)
 }
 
-/// The id of an app from the name of its group : `app[-LAUNCHER]-ID-RANDOM.scope` or
-/// `app[-LAUNCHER]-ID[@RANDOM].service`, where a hyphen in the id is written `\x2d`. Of others the name without its
-/// ending.
+/// The id of an app from the name of its group: of `app[-LAUNCHER]-ID-RANDOM.scope` and
+/// `app[-LAUNCHER]-ID[@RANDOM].service`, where a hyphen in the id is written `\x2d`, RANDOM is a number or UUID, and a
+/// launcher has no dot; of snaps `NAME_APP`; of what the bus started its name there; of the surfaces of Ghostty
+/// (`app-ghostty-surface-transient-PID.scope`) `ghostty`. Of others the name without its ending.
 #[must_use]
 pub fn app_id(name: &str) -> String {
+    if let Some(id) = snap_id(name).or_else(|| bus_id(name)) {
+        return id;
+    }
     let service = name.strip_suffix(".service");
     let bare = service.or_else(|| name.strip_suffix(".scope")).unwrap_or(name);
     let bare = bare.strip_prefix("openrc.").unwrap_or(bare);
     let Some(app) = bare.strip_prefix("app-") else { return unescaped(bare) };
-    let parts: Vec<&str> = app.split('-').collect();
-    let id = match (service, parts.as_slice()) {
-        (Some(_), [.., last]) => last.split('@').next().unwrap_or(last),
-        (None, [.., id, _random]) => id,
-        (_, [only]) => only,
-        (_, []) => app,
-    };
-    unescaped(id)
+    let random =
+        if service.is_some() { None } else { without_uuid(app).or(app.rsplit_once('-').map(|(rest, _)| rest)) };
+    let named = random.unwrap_or(app);
+    let first = named.split('-').next().unwrap_or_default();
+    let last = named.rsplit('-').next().unwrap_or_default();
+    unescaped(match named {
+        "ghostty-surface-transient" => first,
+        _ if service.is_some() => last.split('@').next().unwrap_or(last),
+        _ if first.contains('.') => first,
+        _ => last,
+    })
 }
 
 /// Undoes `\xHH`.
@@ -96,6 +129,9 @@ mod tests {
         for (name, app) in [
             ("app-org.gnome.Evince-4711.scope", true),
             ("app-gnome\\x2dsession.service", true),
+            ("snap.firefox.firefox-6c6c1ab1-1b1a-4f2e-8e5b-0123456789ab.scope", true),
+            ("snap.cups.cupsd.service", false),
+            ("dbus-:1.2-org.gnome.Nautilus@0.service", false),
             ("app.slice", false),
             ("app-flatpak.slice", false),
             ("user@1000.service", false),
@@ -116,6 +152,18 @@ mod tests {
             ("writer", "writer"),
             ("app-.scope", ""),
             (r"app-a\x2-1.scope", r"a\x2"),
+            ("snap.firefox.firefox-6c6c1ab1-1b1a-4f2e-8e5b-0123456789ab.scope", "firefox_firefox"),
+            ("snap.mesa-demos.glx-gears.6c6c1ab1-1b1a-4f2e-8e5b-0123456789ab.scope", "mesa-demos_glx-gears"),
+            ("snap.cups.cupsd.service", "snap.cups.cupsd"),
+            ("dbus-:1.2-org.gnome.Nautilus@0.service", "org.gnome.Nautilus"),
+            (r"dbus-:1.17-org.example.My\x2dApp@12.service", "org.example.My-App"),
+            ("dbus.service", "dbus"),
+            ("app-ghostty-surface-transient-4711.scope", "ghostty"),
+            ("app-steam-6c6c1ab1-1b1a-4f2e-8e5b-0123456789ab.scope", "steam"),
+            ("app-com.obsproject.Studio-d70acc38b5154a3a8b4a60accc4b15f4.scope", "com.obsproject.Studio"),
+            ("app-org.telegram.desktop-1-22.scope", "org.telegram.desktop"),
+            ("app-cosmic-com.system76.CosmicAppList-4376.scope", "com.system76.CosmicAppList"),
+            ("app-x.scope", "x"),
         ] {
             assert_eq!(app_id(name), id, "{name}");
         }

@@ -13,6 +13,7 @@ mod cgroup_meter;
 mod cgroups;
 mod closing;
 mod dalvik;
+mod desktop_entries;
 mod error;
 mod extents;
 mod granted;

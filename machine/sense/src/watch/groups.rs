@@ -36,7 +36,7 @@ pub struct Group {
     pub dir: PathBuf,
     /// Its name: the last part of the directory, or the whole way below the mount point where another has the same.
     pub name: String,
-    /// The package of Android that it is of, as far as that is known.
+    /// The package of Android that it is of, or the desktop entry of an app that the bus started, as far as known.
     pub package: Option<String>,
 }
 
@@ -210,7 +210,7 @@ impl GroupWatch {
         for group in now.values_mut() {
             group.package = match self.living.get(&group.dir) {
                 Some(known) => known.package.clone(),
-                None => self.packages.of(&self.sense, &group.dir),
+                None => self.packages.of(&self.sense, &group.dir).or_else(|| self.sense.bus_app(&group.dir)),
             };
         }
         let gone = self.living.values().filter(|group| !now.contains_key(&group.dir)).cloned().map(GroupChange::Gone);
