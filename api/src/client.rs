@@ -46,8 +46,8 @@ pub enum ClientError {
     },
     /// This user may not ask.
     #[error(
-        "no permission to ask briskd at {}: be root, or in the group that /etc/brisk/brisk.toml names",
-        .path.display()
+        "no permission to ask briskd at {}: be root, or in the group that {} names",
+        .path.display(), crate::dirs::config().display()
     )]
     NotAllowed {
         /// The socket.

@@ -136,9 +136,12 @@ pub(crate) fn explain(apps: &Apps, name: &str) -> Option<String> {
 fn text(apps: &Apps, all: bool, idle: Option<&str>) -> String {
     let mut text = String::new();
     if !apps.active {
-        let why = "the memory engine does not run, so nothing is taken and nothing is learned: add \"iram\" to \
-                   [engines] order in /etc/brisk/brisk.toml, then 'brisk config reload'. It would do this:";
-        let _ = writeln!(text, "{}", caution(why));
+        let why = format!(
+            "the memory engine does not run, so nothing is taken and nothing is learned: add \"iram\" to [engines] \
+             order in {}, then 'brisk config reload'. It would do this:",
+            brisk_api::dirs::config().display()
+        );
+        let _ = writeln!(text, "{}", caution(&why));
     } else if let Some(idle) = idle {
         let _ =
             writeln!(text, "{}", caution(&format!("nothing is taken at present: {idle} ('brisk trial'). Otherwise:")));

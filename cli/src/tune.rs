@@ -445,11 +445,12 @@ fn measure(sense: &Sense, all: &mut [DevicePlan], args: &Args) -> anyhow::Result
     let parts: usize = all.iter().map(|one| one.missing.len()).sum();
     let mut number = 0;
     let mut code = ExitCode::SUCCESS;
+    // Until it is measured: this may be stopped at any time.
+    all.iter_mut().for_each(|one| one.failed.clone_from(&one.missing));
     for one in all {
         for part in one.missing.clone() {
             number += 1;
             let Some(place) = one.place.clone() else {
-                one.failed.push(part);
                 code = ExitCode::from(1);
                 continue;
             };
@@ -458,7 +459,8 @@ fn measure(sense: &Sense, all: &mut [DevicePlan], args: &Args) -> anyhow::Result
             let capacity_bytes = capacity_bytes(sense, &one.device);
             let watch = Watch::begin(sense, &one.device, part, capacity_bytes, used_bytes, args.step);
             let mut command = part.command(&place, capacity_bytes, args)?;
-            let (status, limit, said) = watch.run(command.stdout(Stdio::null())).context("cannot run brisk")?;
+            let ran = watch.run(command.stdout(Stdio::null()), session.stop_flag());
+            let (status, limit, said) = ran.context("cannot run brisk")?;
             if session.stop_flag().load(std::sync::atomic::Ordering::Relaxed) {
                 return Ok(session.was_stopped());
             }
@@ -479,8 +481,8 @@ fn measure(sense: &Sense, all: &mut [DevicePlan], args: &Args) -> anyhow::Result
             if matches!(ended, Some((Ended::Failed, _))) {
                 code = ExitCode::from(1);
             }
-            if ended.as_ref().is_some_and(|(ended, _)| *ended != Ended::NothingBetter) {
-                one.failed.push(part);
+            if ended.as_ref().is_none_or(|(ended, _)| *ended == Ended::NothingBetter) {
+                one.failed.retain(|failed| *failed != part);
             }
             one.tries.end(part.part(), now_unix_ms(), watch.written_bytes(), ended);
             study::keep_tries(&args.profiles, &one.model, &one.tries)?;
@@ -511,10 +513,17 @@ fn summary(all: &[DevicePlan], left_alone: &[LeftAlone], args: &Args) -> String 
                 });
             }
             (false, _, false) => line(&name, &format!("cannot be measured: {why_not}")),
-            (false, false, true) if one.failed.is_empty() => {
-                line(&name, &format!("measured: {}", words(&one.missing)));
+            (false, false, true) => {
+                let is_failed = |part: &Measurement| one.failed.contains(part);
+                let (failed, measured): (Vec<Measurement>, Vec<Measurement>) =
+                    one.missing.iter().partition(|part| is_failed(part));
+                if !measured.is_empty() {
+                    line(&name, &format!("measured: {}", words(&measured)));
+                }
+                if !failed.is_empty() {
+                    line(&name, &format!("not measured: {}", words(&failed)));
+                }
             }
-            (false, false, true) => line(&name, &format!("could not be measured: {}", words(&one.failed))),
         }
     }
     text

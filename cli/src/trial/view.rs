@@ -90,7 +90,8 @@ fn effect(figure: Figure, effect: Option<&Effect>) -> String {
 pub(super) fn text(trials: &Trials, now_unix_ms: u64) -> String {
     let mut text = String::new();
     if trials.engines.is_empty() {
-        return "no engine runs: [engines] order in /etc/brisk/brisk.toml names none\n".to_owned();
+        let config = brisk_api::dirs::config();
+        return format!("no engine runs: [engines] order in {} names none\n", config.display());
     }
     for (of, line) in trials.engines.iter().zip(engine_lines(trials, now_unix_ms)) {
         let _ = writeln!(text, "{line}");

@@ -7,7 +7,8 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use brisk_api::Ended;
@@ -68,6 +69,29 @@ pub(super) struct Watch<'a> {
     is_step: bool,
 }
 
+/// Waits for a measurement, and has it end when `limit` says why, or when this command is to stop: a signal that ends
+/// this process alone does not reach it.
+pub(super) fn until<T>(
+    child: &mut Child,
+    stop: &AtomicBool,
+    mut limit: impl FnMut() -> Option<T>,
+) -> std::io::Result<(ExitStatus, Option<T>)> {
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok((status, None));
+        }
+        let why = limit();
+        if why.is_some() || stop.load(Ordering::Relaxed) {
+            if let Some(pid) = rustix::process::Pid::from_raw(child.id().cast_signed()) {
+                // It may have ended by itself.
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::INT);
+            }
+            return Ok((child.wait()?, why));
+        }
+        std::thread::sleep(EVERY);
+    }
+}
+
 impl<'a> Watch<'a> {
     /// Watches for others and for wear, as the service does (`is_step`), or for wear alone.
     pub(super) fn begin(
@@ -102,7 +126,7 @@ impl<'a> Watch<'a> {
 
     /// Runs the measurement: its status, why it was ended if it was, and its last word if the service runs it, whose
     /// journal has all of them.
-    pub(super) fn run(&self, command: &mut Command) -> std::io::Result<Ran> {
+    pub(super) fn run(&self, command: &mut Command, stop: &AtomicBool) -> std::io::Result<Ran> {
         let mut child = if self.is_step { command.stderr(Stdio::piped()).spawn()? } else { command.spawn()? };
         let said = child.stderr.take().map(|stderr| {
             std::thread::spawn(move || {
@@ -111,21 +135,7 @@ impl<'a> Watch<'a> {
             })
         });
         let (begun, mut waits) = (Instant::now(), Waits::default());
-        let mut why = None;
-        let status = loop {
-            if let Some(status) = child.try_wait()? {
-                break status;
-            }
-            why = self.limit(begun.elapsed(), &mut waits);
-            if why.is_some() {
-                if let Some(pid) = rustix::process::Pid::from_raw(child.id().cast_signed()) {
-                    // It may have ended by itself.
-                    let _ = rustix::process::kill_process(pid, rustix::process::Signal::INT);
-                }
-                break child.wait()?;
-            }
-            std::thread::sleep(EVERY);
-        };
+        let (status, why) = until(&mut child, stop, || self.limit(begun.elapsed(), &mut waits))?;
         let said = said.and_then(|said| said.join().ok().flatten());
         // One that had ended all the same is complete.
         Ok((status, why.filter(|_| !status.success()), said.map(|said| said.trim_start_matches("brisk: ").to_owned())))

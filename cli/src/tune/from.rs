@@ -27,6 +27,7 @@ use brisk_sense::Sense;
 use serde::Serialize;
 use serde_json::json;
 
+use super::budget::until;
 use super::fleet::{Evidence, Fleet, FleetProfile, Here, Key, signer};
 use super::{Args, Measurement, Stillness, capacity_bytes, place_on};
 use crate::study;
@@ -281,11 +282,9 @@ fn measure(all: &mut [Tuned], signed: &Signed, config: &Config, args: &Args) -> 
         }
         one.why = Some(reason(comparison.verdict).to_owned());
         remark(&format!("{}: {}; {}", one.device, reason(comparison.verdict), Measurement::Settings.of()));
-        let status = Measurement::Settings
-            .command(&place, capacity_bytes(&session.sense(), &one.device), args)?
-            .stdout(Stdio::null())
-            .status()
-            .context("cannot start brisk")?;
+        let mut command = Measurement::Settings.command(&place, capacity_bytes(&session.sense(), &one.device), args)?;
+        let mut child = command.stdout(Stdio::null()).spawn().context("cannot start brisk")?;
+        let (status, _) = until(&mut child, session.stop_flag(), || None::<()>).context("cannot wait for brisk")?;
         if session.stop_flag().load(Ordering::Relaxed) {
             one.stop();
             return Ok(session.was_stopped());

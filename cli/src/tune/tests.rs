@@ -184,3 +184,32 @@ fn a_step_takes_what_is_due_first_of_the_first_device_that_can_be_measured() {
     assert_eq!(first(vec![failed()], DAY_MS), None);
     assert_eq!(all.map(Measurement::part), brisk_api::PARTS);
 }
+
+#[test]
+fn a_tune_that_is_stopped_ends_its_measurement_and_says_what_is_not_measured() {
+    use std::sync::atomic::AtomicBool;
+
+    let mut child = std::process::Command::new("sleep").arg("600").spawn().expect("it starts");
+    let (status, why) = budget::until(&mut child, &AtomicBool::new(true), || None::<()>).expect("waited for");
+    assert!(!status.success() && why.is_none());
+    let plan = DevicePlan {
+        device: "sda".to_owned(),
+        model: "X".to_owned(),
+        known: Vec::new(),
+        missing: Measurement::ALL.to_vec(),
+        place: Some("/".into()),
+        why_not: None,
+        failed: vec![Measurement::Settings, Measurement::Costs],
+        tried: Vec::new(),
+        tries: Tries::default(),
+    };
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+    let args = <Line as clap::Parser>::parse_from(["tune"]).args;
+    let said = summary(&[plan], &[], &args);
+    let [speeds, settings, costs] = Measurement::ALL.map(Measurement::of);
+    assert_eq!(said, format!("sda (X): measured: {speeds}\nsda (X): not measured: {settings}; {costs}\n"));
+}
