@@ -7,6 +7,7 @@ use brisk_core::action::{Once, Setting};
 use brisk_core::arbiter::{Resolved, Rule};
 use brisk_core::decision::Note;
 use brisk_core::event::EventKind;
+use brisk_core::group::name;
 use brisk_core::knob::Knob;
 use brisk_core::outcome::Outcome;
 use brisk_core::state::ActionState;
@@ -19,14 +20,14 @@ use crate::said::{Part, Said, say};
 #[must_use]
 pub fn event(kind: &EventKind) -> Said {
     match kind {
-        EventKind::LaunchBegan { group } => say!("{0} is being launched", group),
-        EventKind::LaunchEnded { group } => say!("launch of {0} ended", group),
-        EventKind::AppGone { group } => say!("{0} ended", group),
-        EventKind::Focused { group } => say!("{0} came to the foreground", group),
-        EventKind::Scanned { group, .. } => say!("the pages of {0} were scanned", group),
-        EventKind::Returned { group, .. } => say!("the return to {0} ended", group),
+        EventKind::LaunchBegan { group } => say!("{0} is being launched", name(group)),
+        EventKind::LaunchEnded { group } => say!("launch of {0} ended", name(group)),
+        EventKind::AppGone { group } => say!("{0} ended", name(group)),
+        EventKind::Focused { group } => say!("{0} came to the foreground", name(group)),
+        EventKind::Scanned { group, .. } => say!("the pages of {0} were scanned", name(group)),
+        EventKind::Returned { group, .. } => say!("the return to {0} ended", name(group)),
         EventKind::LaunchUsed { group, files } => {
-            say!("{0} has used {1} files in its launch", group, files.files.len())
+            say!("{0} has used {1} files in its launch", name(group), files.files.len())
         }
         EventKind::Screen { on: true } => say!("the screen was switched on"),
         EventKind::Screen { on: false } => say!("the screen was switched off"),
@@ -36,7 +37,7 @@ pub fn event(kind: &EventKind) -> Said {
             let (sign, minutes) = (if *utc_offset_s < 0 { '-' } else { '+' }, utc_offset_s.unsigned_abs() / 60);
             say!("local time is UTC{0}", format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60))
         }
-        EventKind::OutOfMemory { group } => say!("the kernel ended a process of {0}: memory had run out", group),
+        EventKind::OutOfMemory { group } => say!("the kernel ended a process of {0}: memory had run out", name(group)),
         EventKind::DeviceCame { device } => say!("{0} is managed from now on", device),
         EventKind::DeviceGone { device } => say!("{0} is not managed any more", device),
         EventKind::ChangedExternally { knob, found } => {
@@ -83,7 +84,7 @@ pub fn outcome(outcome: &Outcome) -> Said {
 /// An action. Its form is that of the words which say it, with numbers in places.
 fn once(once: &Once) -> Said {
     let form = Cow::Owned(format!("{} {{0}}", once.name().replace('_', " ")));
-    let what = Said { form, values: vec![Part::from(&once.group())] };
+    let what = Said { form, values: vec![Part::from(&name(once.group()))] };
     let text = once.to_string();
     let more = text.strip_prefix(&what.to_string()).and_then(|more| more.strip_prefix(" ("));
     match more.and_then(|more| more.strip_suffix(')')) {
@@ -203,5 +204,5 @@ pub fn out_of_use(device: &str) -> Said {
 /// What an app touches when a person returns to it next will be learned.
 #[must_use]
 pub fn return_teaches(group: &str) -> Said {
-    say!("the next return to {0} will teach", group)
+    say!("the next return to {0} will teach", name(group))
 }

@@ -9,6 +9,7 @@ use brisk_api::{AppMemory, Apps, Trials};
 use brisk_command::json::{Document, Json};
 use brisk_command::terminal::{caution, faint, good, heading};
 use brisk_core::app::EndOrder;
+use brisk_core::group::{self, is_meant};
 use brisk_core::text::one_line;
 use brisk_core::units::{format_bytes, three_digits};
 use brisk_daemon::config::Choice;
@@ -83,11 +84,11 @@ pub(crate) fn lines(apps: &Apps, most: usize) -> Vec<String> {
 
 /// The lines of one app, for `brisk explain`; `None` when none has that id or group.
 pub(crate) fn explain(apps: &Apps, name: &str) -> Option<String> {
-    let of_name = |(_, row): &(usize, &AppMemory)| row.id == name || row.group == name;
+    let of_name = |(_, row): &(usize, &AppMemory)| row.id == name || is_meant(&row.group, name);
     let found: Vec<(usize, &AppMemory)> = apps.survey.apps.iter().enumerate().filter(of_name).collect();
     let mut text = String::new();
     for (place, row) in &found {
-        let (id, group) = (one_line(&row.id), one_line(&row.group));
+        let (id, group) = (one_line(&row.id), one_line(group::name(&row.group)));
         let _ = writeln!(text, "{id} ({group}) is {}: {}", row.importance.name(), row.reason);
         let memory = row.memory_bytes.map_or_else(|| "an unknown amount".to_owned(), format_bytes);
         let swap = row.swap_bytes.map_or_else(String::new, |bytes| format!(", and {} in swap", format_bytes(bytes)));

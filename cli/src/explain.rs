@@ -7,6 +7,7 @@ use anyhow::{Context as _, bail};
 use brisk_api::{AppMemory, Apps, Client, ClientError, Launches, Pages, Resting, Status, Trials, dirs, resting};
 use brisk_command::json::{Document, Json};
 use brisk_core::decision::Note;
+use brisk_core::group::is_meant;
 use brisk_core::knob::{Knob, NotAKnob};
 use brisk_core::state::SettingState;
 use brisk_daemon::config::Config;
@@ -118,7 +119,8 @@ fn explain_app(args: &Args, no_knob: &NotAKnob) -> anyhow::Result<ExitCode> {
             Err(ClientError::NotRunning { .. }) if name.contains('/') => bail!("{no_knob}"),
             Err(error) => return Err(error.into()),
         };
-    let ids: Vec<&str> = apps.survey.apps.iter().filter(|row| row.group == *name).map(|row| row.id.as_str()).collect();
+    let ids: Vec<&str> =
+        apps.survey.apps.iter().filter(|row| is_meant(&row.group, name)).map(|row| row.id.as_str()).collect();
     of_launches.apps.retain(|app| app.id == *name || ids.contains(&app.id.as_str()));
     let Some(mut text) = crate::apps::explain(&apps, name).or_else(|| launches::explain_absent(&of_launches)) else {
         bail!("{no_knob}; and no app that runs has this id or control group: 'brisk apps --all' lists them");
@@ -132,7 +134,7 @@ fn explain_app(args: &Args, no_knob: &NotAKnob) -> anyhow::Result<ExitCode> {
     let is_of_app = |subject: &str| of_launches.apps.iter().any(|app| subject == format!("app {}", app.id));
     trials.engines.iter_mut().for_each(|of| of.subjects.retain(|subject| is_of_app(&subject.subject)));
     text.extend(resting.iter().map(|resting| format!("{resting}\n")));
-    let is_it = |row: &&AppMemory| row.id == *name || row.group == *name;
+    let is_it = |row: &&AppMemory| row.id == *name || is_meant(&row.group, name);
     let rows: Vec<&AppMemory> = apps.survey.apps.iter().filter(is_it).collect();
     let of_pages: Vec<_> = pages::of(&pages, name).collect();
     let document = json!({
@@ -157,7 +159,7 @@ struct Explained {
 
 fn show(args: &Args, mut explained: Explained, knob: Option<&Knob>, now_unix_ms: u64) -> anyhow::Result<ExitCode> {
     if let Some(knob) = knob {
-        explained.settings.retain(|setting| setting.knob() == knob);
+        explained.settings.retain(|setting| setting.knob().is_meant(&knob.text()));
         explained.notes.clear();
         explained.resting.retain(|resting| resting.part == resting::of_knob(knob));
     }

@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let named = args.app.iter().map(|app| parameter(app)).chain(by_id).collect::<Vec<_>>();
     let group: Option<String> = args.socket.connect()?.call("SetFront", &named, "group")?;
     let text = || match &group {
-        Some(group) => format!("{group} is in the foreground\n"),
+        Some(group) => format!("{} is in the foreground\n", brisk_core::group::name(group)),
         None => "no app is in the foreground\n".to_owned(),
     };
     args.json.show(&Document::new("front", json!({ "group": group })), text)?;

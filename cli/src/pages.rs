@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use brisk_api::{AppPages, Pages};
+use brisk_core::group::is_meant;
 use brisk_core::units::{format_bytes, three_digits};
 
 /// The lines of one app; nothing where none has that id or group.
@@ -12,7 +13,7 @@ pub(crate) fn explain(pages: &Pages, name: &str) -> String {
 
 /// The apps with that id or group.
 pub(crate) fn of<'a>(pages: &'a Pages, name: &'a str) -> impl Iterator<Item = &'a AppPages> {
-    pages.survey.apps.iter().filter(move |row| row.id == name || row.group == name)
+    pages.survey.apps.iter().filter(move |row| row.id == name || is_meant(&row.group, name))
 }
 
 fn lines(pages: &Pages, row: &AppPages) -> String {

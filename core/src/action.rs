@@ -12,6 +12,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::group;
 use crate::knob::Knob;
 use crate::launch::{Piece, PrefetchFile};
 use crate::pages::MappedFile;
@@ -98,7 +99,7 @@ macro_rules! once {
                 $(#[$doc])*
                 #[serde(rename = $name)]
                 $action {
-                    /// Name of the control group.
+                    /// Key of the control group ([`crate::group`]).
                     group: String,
                     $($(#[$of_field])* $field: $type,)*
                 },
@@ -291,7 +292,7 @@ fn sum_bytes(pieces: &[Piece]) -> u64 {
 
 impl fmt::Display for Once {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.name().replace('_', " "), self.group())?;
+        write!(f, "{} {}", self.name().replace('_', " "), group::name(self.group()))?;
         match self {
             Self::PageOut { ranges, .. } if ranges.is_empty() => f.write_str(" (all of it)"),
             Self::PageIn { ranges, .. } | Self::PageOut { ranges, .. } | Self::MapIn { ranges, .. } => {
@@ -363,7 +364,7 @@ pub(crate) mod tests {
     #[test]
     fn an_action_reads_as_words() {
         let ranges = vec![AddressRange { pid: 1, start: 0, size_bytes: 8192 }; 2];
-        let text = Once::PageOut { group: "app-x-1.scope".to_owned(), ranges }.to_string();
+        let text = Once::PageOut { group: "7/user.slice/app-x-1.scope".to_owned(), ranges }.to_string();
         assert_eq!(text, "page out app-x-1.scope (2 ranges, 16 KiB)");
         let all = Once::PageOut { group: "app-x-1.scope".to_owned(), ranges: Vec::new() };
         assert_eq!(all.to_string(), "page out app-x-1.scope (all of it)");

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::knob::GroupSetting;
 use crate::reason::Reason;
 
-/// Prefix of the group name of an app that is a session of processes and no control group; the session number follows.
+/// Prefix of the key of an app that is a session of processes and no control group; the session number follows.
 pub const SESSION: &str = "session-";
 
 /// How much delay an app tolerates, least first.
@@ -151,7 +151,7 @@ impl Activity {
 /// Facts about an app by which it is classified.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppFacts {
-    /// Name of its control group.
+    /// Key of its control group ([`crate::group`]).
     pub group: String,
     /// Its id, such as `org.gnome.Evince`, as far as the group's name tells.
     pub id: String,
@@ -182,7 +182,7 @@ pub struct AppFacts {
 /// An app as engines see it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct App {
-    /// Name of its control group.
+    /// Key of its control group ([`crate::group`]).
     pub group: String,
     /// Its id.
     pub id: String,

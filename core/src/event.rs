@@ -24,41 +24,41 @@ pub struct Event {
 pub enum EventKind {
     /// An app's group came to life.
     LaunchBegan {
-        /// Name of its control group.
+        /// Key of its control group ([`crate::group`]).
         group: String,
     },
     /// The launch ended: the app came to rest, or took too long.
     LaunchEnded {
-        /// Name of its control group.
+        /// Key of its control group ([`crate::group`]).
         group: String,
     },
     /// The app ended.
     AppGone {
-        /// Name of its control group.
+        /// Key of its control group ([`crate::group`]).
         group: String,
     },
     /// An app came to the foreground.
     Focused {
-        /// Name of its control group.
+        /// Key of its control group ([`crate::group`]).
         group: String,
     },
     /// The page tables of an app were scanned.
     Scanned {
-        /// Name of its control group.
+        /// Key of its control group ([`crate::group`]).
         group: String,
         /// Where its pages are.
         pages: AppPages,
     },
     /// A return to an app ended: it came to rest, or took too long.
     Returned {
-        /// Name of its control group.
+        /// Key of its control group ([`crate::group`]).
         group: String,
         /// What it touched of what was away.
         touched: Touched,
     },
     /// What a launch used of files, at its end.
     LaunchUsed {
-        /// Name of its control group.
+        /// Key of its control group ([`crate::group`]).
         group: String,
         /// The files.
         files: LaunchFiles,
@@ -81,7 +81,7 @@ pub enum EventKind {
     },
     /// The kernel ended a process of an app, since memory had run out.
     OutOfMemory {
-        /// Name of its control group.
+        /// Key of its control group ([`crate::group`]).
         group: String,
     },
     /// A device appeared.

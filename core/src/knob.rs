@@ -1,8 +1,9 @@
 //! What can be set on a machine, under one name each.
 //!
 //! A [`Knob`] names one setting of one thing; its value is the text that the kernel shows for it. The text form of a
-//! knob (`queue/mmcblk0/scheduler`, `queue/mmcblk0/mq-deadline/fifo_batch`, `io_priority/app-org.gnome.Evince-1.scope`,
-//! `io.weight/app-org.gnome.Evince-1.scope`, `vm/page-cluster`) is what configurations, records and people use.
+//! knob (`queue/mmcblk0/scheduler`, `queue/mmcblk0/mq-deadline/fifo_batch`, `vm/page-cluster`) is what configurations,
+//! records and people use. Of a control group, records and journals have its key ([`Knob::text`]), and people see its
+//! name (`io_priority/app-org.gnome.Evince-1.scope`).
 //!
 //! Properties: every knob is read back from its text; knobs sort in the order in which they are to be written, since
 //! some reset others.
@@ -27,15 +28,15 @@ pub enum Knob {
     },
     /// A setting of a control group, for all that runs in it.
     Group {
-        /// Name of the group.
+        /// Key of the group ([`crate::group`]).
         group: String,
         /// Which.
         setting: GroupSetting,
     },
     /// I/O priority of the processes of a control group that have none of their own: class and level as ionice(1) takes
-    /// them, such as `realtime 4`, `best-effort 0` or `idle`.
+    /// them, such as `best-effort 0` or `idle`.
     IoPriority {
-        /// Name of the group.
+        /// Key of the group ([`crate::group`]).
         group: String,
     },
     /// A setting of the kernel's virtual memory, for the whole machine: a whole number.
@@ -214,7 +215,7 @@ impl Knob {
         }
     }
 
-    /// The group that it belongs to.
+    /// Key of the group that it belongs to.
     #[must_use]
     pub fn group(&self) -> Option<&str> {
         match self {
@@ -223,7 +224,7 @@ impl Knob {
         }
     }
 
-    /// Name of the device or group that it belongs to, or `vm`.
+    /// Name of the device or key of the group that it belongs to, or `vm`.
     #[must_use]
     pub fn subject(&self) -> &str {
         match self {
@@ -262,15 +263,30 @@ impl Knob {
             Self::Vm { setting } => setting.to_string(),
         }
     }
+
+    /// The text from which it is read back.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.group().map_or_else(|| self.to_string(), |group| format!("{}/{group}", self.setting()))
+    }
+
+    /// Whether a person who says `text` may mean it.
+    #[must_use]
+    pub fn is_meant(&self, text: &str) -> bool {
+        self.text() == text || self.to_string() == text
+    }
 }
 
+/// What people call it.
 impl fmt::Display for Knob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             // A slash in a kernel name is a '!' in sysfs.
             Self::Queue { device, setting } => write!(f, "queue/{}/{setting}", device.replace('/', "!")),
             Self::Vm { setting } => write!(f, "{VM}/{setting}"),
-            Self::IoPriority { .. } | Self::Group { .. } => write!(f, "{}/{}", self.setting(), self.subject()),
+            Self::IoPriority { group } | Self::Group { group, .. } => {
+                write!(f, "{}/{}", self.setting(), crate::group::name(group))
+            }
         }
     }
 }
@@ -324,7 +340,7 @@ impl FromStr for Knob {
 
 impl Serialize for Knob {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.serialize_str(&self.text())
     }
 }
 
@@ -378,6 +394,14 @@ mod tests {
         assert!(QueueSetting::Scheduler < tunable && tunable < QueueSetting::WbtLatUsec);
     }
 
+    #[test]
+    fn people_see_the_name_of_a_group() {
+        let knob: Knob = "io.weight/7/user.slice/user-1000.slice/app-x-1.scope".parse().expect("a knob");
+        assert_eq!(knob.to_string(), "io.weight/app-x-1.scope");
+        assert!(knob.is_meant("io.weight/app-x-1.scope") && knob.is_meant(&knob.text()));
+        assert!(!knob.is_meant("io.weight/app-y-1.scope"));
+    }
+
     proptest! {
         #[test]
         fn every_knob_is_read_back_from_its_text(
@@ -393,7 +417,8 @@ mod tests {
                 Knob::Group { group, setting: of_group },
                 Knob::Vm { setting: of_vm },
             ] {
-                prop_assert_eq!(knob.to_string().parse(), Ok(knob));
+                prop_assert!(knob.is_meant(&knob.to_string()));
+                prop_assert_eq!(knob.text().parse(), Ok(knob));
             }
         }
 

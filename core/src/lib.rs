@@ -10,6 +10,7 @@
 //! - [`device`]: block devices as engines see them.
 //! - [`energy`]: assumptions about energy where nothing measures it.
 //! - [`event`]: what happened on the machine.
+//! - [`group`]: the key of a control group, and its name.
 //! - [`knob`]: settings of the machine, under one name each.
 //! - [`launch`]: files of a launch: what it used, what is read ahead.
 //! - [`order`]: sorts by code that all types share.
@@ -36,6 +37,7 @@ pub mod decision;
 pub mod device;
 pub mod energy;
 pub mod event;
+pub mod group;
 pub mod knob;
 pub mod launch;
 pub mod order;

@@ -23,9 +23,11 @@ pub(crate) mod window;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use brisk_core::app::{Activity, App, AppFacts, Role, SESSION, Tolerance, classify};
+use brisk_core::app::{Activity, App, AppFacts, Role, Tolerance, classify};
 use brisk_core::event::{Event, EventKind};
+use brisk_core::group::{GroupKey, name};
 use brisk_core::knob::GroupSetting;
+use brisk_core::order::Gather as _;
 use brisk_core::text::one_line;
 use brisk_formats::group_name::{self, android_uid, app_id, is_app, last_name};
 use brisk_sense::{Group, ProcessSession};
@@ -68,14 +70,15 @@ pub struct Apps {
     has_activities: bool,
     /// The system shows which apps are in front.
     shows_front: bool,
-    told_front: Option<ToldFront>,
+    /// What was told by the user whose seat it is of; `None` of one that is unknown.
+    told_fronts: BTreeMap<Option<u32>, ToldFront>,
     told_launches: Vec<ToldLaunch>,
     preferences: Preferences,
 }
 
 #[derive(Debug)]
 struct TrackedGroup {
-    /// Of a session: the directory of its leader in /proc, and `session-` with its number.
+    /// Of a session: the directory of its leader in /proc.
     group: Group,
     /// The session, for an app that is one.
     session: Option<ProcessSession>,
@@ -144,11 +147,11 @@ impl Apps {
         if known.is_of_android() && self.shows_front {
             known.began_ns = Some(at_ns);
         } else if known.is_app() {
-            let told_ns = self.take_told(&id_of(&known), at_ns);
+            let told_ns = self.take_told(&id_of(&known), known.group.user, at_ns);
             known.launch = Some(Launch::at(told_ns.unwrap_or(at_ns), at_ns));
             self.next_sample_ns.get_or_insert(at_ns.saturating_add(SAMPLE_NS));
             // A launch that was told has begun already.
-            let began = || Event { at_ns, kind: EventKind::LaunchBegan { group: known.group.name.clone() } };
+            let began = || Event { at_ns, kind: EventKind::LaunchBegan { group: known.group.key.clone() } };
             event = told_ns.is_none().then(began);
         }
         self.insert(known);
@@ -160,7 +163,7 @@ impl Apps {
             // What it does is unknown.
             self.observed_ns = None;
             // It is in the background until it is told or seen elsewhere.
-            known.focused = self.knows_front().then_some(false);
+            known.focused = self.knows_front(known.group.user).then_some(false);
         }
         self.known.insert(known.group.dir.clone(), known);
     }
@@ -177,7 +180,7 @@ impl Apps {
 
     fn left(&mut self, dir: &Path, at_ns: u64) -> Option<Event> {
         let known = self.known.remove(dir)?;
-        known.is_app().then_some(Event { at_ns, kind: EventKind::AppGone { group: known.group.name } })
+        known.is_app().then_some(Event { at_ns, kind: EventKind::AppGone { group: known.group.key } })
     }
 
     pub fn sessions(&self) -> impl Iterator<Item = u32> {
@@ -210,7 +213,7 @@ impl Apps {
             {
                 known.launch = Some(Launch::at(began_ns, at_ns));
                 self.next_sample_ns.get_or_insert(at_ns.saturating_add(SAMPLE_NS));
-                events.push(Event { at_ns, kind: EventKind::LaunchBegan { group: known.group.name.clone() } });
+                events.push(Event { at_ns, kind: EventKind::LaunchBegan { group: known.group.key.clone() } });
             }
         }
         events.extend(self.resolve_front(at_ns));
@@ -253,7 +256,7 @@ impl Apps {
             let Some(launch) = &mut known.launch else { continue };
             if launch.is_over(at_ns, waited_us(&known.group.dir)) {
                 known.launch = None;
-                ended.push(Event { at_ns, kind: EventKind::LaunchEnded { group: known.group.name.clone() } });
+                ended.push(Event { at_ns, kind: EventKind::LaunchEnded { group: known.group.key.clone() } });
             } else {
                 more = true;
             }
@@ -313,16 +316,22 @@ impl Apps {
         }
     }
 
+    /// The users whose apps run.
+    #[must_use]
+    pub fn users(&self) -> BTreeSet<Option<u32>> {
+        self.known.values().filter(|known| known.is_app()).map(|known| known.group.user).gather_set()
+    }
+
     /// Whether an app is being launched.
     #[must_use]
     pub fn has_launches(&self) -> bool {
         self.known.values().any(|known| known.launch.is_some())
     }
 
-    /// Groups of apps, for the sampler: directory and name.
+    /// Groups of apps, for the sampler: directory and key.
     pub fn groups(&self) -> impl Iterator<Item = (PathBuf, String)> {
         let is_group = |known: &&TrackedGroup| known.session.is_none() && known.is_app() && !known.is_told;
-        self.known.values().filter(is_group).map(|known| (known.group.dir.clone(), known.group.name.clone()))
+        self.known.values().filter(is_group).map(|known| (known.group.dir.clone(), known.group.key.clone()))
     }
 
     /// All that runs, classified; `choices` are what the person chose, by id, and `services` the names that a rule goes
@@ -376,7 +385,8 @@ impl TrackedGroup {
     }
 
     fn of_session(session: ProcessSession) -> Self {
-        let group = Group { dir: dir_of_session(session.id), name: format!("{SESSION}{}", session.id), package: None };
+        let key = GroupKey::Session(session.id).text();
+        let group = Group { dir: dir_of_session(session.id), key, user: session.user, package: None };
         Self { session: Some(session), ..Self::of(group) }
     }
 
@@ -428,7 +438,7 @@ pub fn is_session(dir: &Path) -> bool {
 /// The id, as a name of one line: a program or group may have any.
 fn id_of(known: &TrackedGroup) -> String {
     let id = match (&known.session, android_uid(&known.group.dir)) {
-        _ if known.is_told => known.group.name.clone(),
+        _ if known.is_told => name(&known.group.key).to_owned(),
         (Some(session), _) => session.program.clone(),
         // Each app is a user of its own there.
         (None, Some(uid)) => known.group.package.clone().unwrap_or_else(|| format!("uid_{uid}")),
@@ -444,7 +454,7 @@ fn facts(known: &TrackedGroup, choices: &Choices, services: &Services) -> AppFac
     let managed = parts().any(|part| part == "system.slice" || part == "user.slice");
     let of_user = parts().any(|part| part == "user.slice" || part.starts_with("user@"));
     AppFacts {
-        group: known.group.name.clone(),
+        group: known.group.key.clone(),
         launching: known.launch.is_some(),
         focused: known.focused,
         // Without a service manager, a group that is named as an app was started by a user.

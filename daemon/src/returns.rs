@@ -116,7 +116,7 @@ impl Returns {
     pub fn answers(&mut self, group: &str, at_ns: u64) -> Option<AppPages> {
         self.comes(group);
         self.prepare_ns = Some(at_ns.saturating_add(ANSWER_NS));
-        let prepared = self.prepared.take_if(|prepared| prepared.group.name == group);
+        let prepared = self.prepared.take_if(|prepared| prepared.group.key == group);
         self.open = prepared.map(|prepared| Return {
             began_ns: at_ns,
             sampled_ns: at_ns.saturating_add(ANSWER_NS),
@@ -171,8 +171,8 @@ impl Returns {
     pub fn gone(&mut self, group: &str) {
         self.left.remove(group);
         self.returned.remove(group);
-        self.open.take_if(|open| open.group.name == group);
-        self.prepared.take_if(|prepared| prepared.group.name == group);
+        self.open.take_if(|open| open.group.key == group);
+        self.prepared.take_if(|prepared| prepared.group.key == group);
     }
 
     #[must_use]
@@ -229,7 +229,7 @@ mod tests {
     const MS_NS: u64 = 1_000_000;
 
     fn group() -> Group {
-        Group { dir: "/c/app-a-1.scope".into(), name: "app-a-1.scope".to_owned(), package: None }
+        Group { dir: "/c/app-a-1.scope".into(), key: "app-a-1.scope".to_owned(), ..Group::default() }
     }
 
     fn used(faults: u64, read_bytes: u64) -> StorageUse {
@@ -331,7 +331,7 @@ mod tests {
 
     #[test]
     fn a_prepared_return_reads_nothing_until_the_app_has_answered() {
-        let name = group().name;
+        let name = group().key;
         let mut returns = Returns::default();
         assert_eq!(returns.answers("other", 0), None);
         assert_eq!((returns.prepare_ns(), returns.next_ns()), (Some(ANSWER_NS), None));

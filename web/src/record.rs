@@ -86,7 +86,7 @@ impl Moment {
             let id = app.map(|app| app.id.as_str()).filter(|id| !id.is_empty());
             AppUse {
                 group: totals.name.clone(),
-                name: id.unwrap_or(&totals.name).to_owned(),
+                name: id.unwrap_or(brisk_core::group::name(&totals.name)).to_owned(),
                 memory_bytes: totals.memory_bytes.or(totals.rss_bytes),
                 swap_bytes: totals.swap_bytes,
                 cpu_percent: rate(&totals.name),

@@ -29,7 +29,7 @@ pub(super) fn text(status: &Status, dialect: Dialect) -> anyhow::Result<String> 
     let help = "Settings that brisk requests: 1 when in force";
     let mut family = Family::begin(&mut text, dialect, Kind::Gauge, ("", "setting"), help)?;
     for setting in &status.settings {
-        let (resolved, knob) = (&setting.resolved, setting.knob().to_string());
+        let (resolved, knob) = (&setting.resolved, setting.knob().text());
         let (value, engine) = (resolved.what.value.as_str(), resolved.engine.as_str());
         let labels = [("knob", knob.as_str()), ("value", value), ("engine", engine), ("rule", resolved.rule.name())];
         family.sample(&labels, f64::from(u8::from(setting.is_in_force())), None)?;
@@ -38,7 +38,7 @@ pub(super) fn text(status: &Status, dialect: Dialect) -> anyhow::Result<String> 
         Family::begin(&mut text, dialect, Kind::Gauge, ("", "setting_age_ms"), "Time since a setting has its value")?;
     for setting in &status.settings {
         let age_ms = status.at_unix_ms.saturating_sub(setting.since_unix_ms);
-        family.sample(&[("knob", &setting.knob().to_string())], age_ms as f64, None)?;
+        family.sample(&[("knob", &setting.knob().text())], age_ms as f64, None)?;
     }
     trials(&mut text, status, dialect)?;
     saved(&mut text, status, dialect)?;

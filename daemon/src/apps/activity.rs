@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use brisk_core::app::{Activity, Tolerance};
 use brisk_core::event::{Event, EventKind};
+use brisk_core::group::name;
 use brisk_core::order::{Gather as _, Order as _};
 use brisk_sense::{Hierarchies, OomdPreference, Sense};
 
@@ -121,7 +122,7 @@ impl Apps {
 
     /// Has all of the app in `group` read at the next observation, which is due unless it was at this moment.
     pub fn expect_all_of(&mut self, group: &str, at_ns: u64) {
-        for known in self.known.values_mut().filter(|known| known.group.name == group && known.scored_ns != Some(at_ns))
+        for known in self.known.values_mut().filter(|known| known.group.key == group && known.scored_ns != Some(at_ns))
         {
             (known.scored_ns, self.observed_ns) = (None, None);
         }
@@ -245,7 +246,7 @@ impl TrackedGroup {
         preferences: &Preferences,
     ) {
         let is_protected = |name: &str| services.class_of(name) == Some(Tolerance::System);
-        let found = branches::branches(&self.group.name, processes, is_protected);
+        let found = branches::branches(name(&self.group.key), processes, is_protected);
         self.activity.branches =
             found.map(|found| self.growth.weigh(at_ns, processes, &found, |names| preferences.of(names, None)));
         let mut oldest_first: Vec<&Process> = processes.iter().collect();
@@ -267,7 +268,7 @@ impl TrackedGroup {
     fn note_oom_kills(&mut self, at_ns: u64, oom_kills: Option<u64>) -> Option<Event> {
         let now = oom_kills?;
         let before = self.oom_kills.replace(now)?;
-        (now > before).then(|| Event { at_ns, kind: EventKind::OutOfMemory { group: self.group.name.clone() } })
+        (now > before).then(|| Event { at_ns, kind: EventKind::OutOfMemory { group: self.group.key.clone() } })
     }
 }
 
@@ -281,7 +282,7 @@ mod tests {
     use crate::config::Choices;
 
     fn group(dir: &str) -> Group {
-        Group { dir: dir.into(), name: dir.rsplit('/').next().expect("a name").to_owned(), package: None }
+        Group { dir: dir.into(), key: dir.rsplit('/').next().expect("a name").to_owned(), ..Group::default() }
     }
 
     fn at(dir: &str) -> ProcessGroups {
@@ -323,8 +324,13 @@ mod tests {
         assert_eq!(audible(Some(vec![ProcessGroups::default()]), false), [None, None, None]);
         // A server that is a session of its own, like an app.
         let mut apps = Apps::default();
-        let session =
-            |id, program: &str| brisk_sense::ProcessSession { id, pid: id, program: program.to_owned(), of_user: true };
+        let session = |id, program: &str| brisk_sense::ProcessSession {
+            id,
+            pid: id,
+            program: program.to_owned(),
+            of_user: true,
+            user: None,
+        };
         apps.session_was_there(session(40, "pulseaudio"));
         apps.session_was_there(session(41, "mpv"));
         let plays = ProcessGroups { group: Some("/c".into()), session: Some("/proc/40".into()) };
@@ -415,7 +421,7 @@ mod tests {
         let mut apps = Apps::default();
         let dir = Path::new("/c/app-a-1.scope");
         apps.was_there(group("/c/app-a-1.scope"));
-        apps.tell_front(&[group("/c/app-a-1.scope")], 3);
+        apps.tell_front(&[group("/c/app-a-1.scope")], None, 3);
         let of_group = |_: &Path, _, _| OfGroup {
             oom_kills: Some(4),
             frozen: Some(false),

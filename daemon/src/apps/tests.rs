@@ -4,7 +4,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 fn group(dir: &str) -> Group {
     let dir = PathBuf::from(dir);
-    Group { name: dir.file_name().expect("a name").to_string_lossy().into_owned(), dir, package: None }
+    Group { key: last_name(&dir), dir, ..Group::default() }
 }
 
 /// Begins at 0 and looks whenever asked for; when the launch ended.
@@ -46,7 +46,7 @@ fn only_apps_are_launched_and_what_was_there_is_not() {
 }
 
 fn session(id: u32, of_user: bool) -> ProcessSession {
-    ProcessSession { id, pid: id, program: "foot".to_owned(), of_user }
+    ProcessSession { id, pid: id, program: "foot".to_owned(), of_user, user: None }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What shells, window managers and launchers tell: which app is in front, and which is launched.
 //!
-//! What was told goes before what the system shows while it is recent; where the system shows nothing it holds until
+//! Each user tells of the apps on a seat of that user's. What was told goes before what the system shows while it is
+//! recent; where the system shows nothing it holds until
 //! something else is told. A launch may be told before the app has a group: the app is listed by its id until the group
 //! comes, or the launch ends.
 //!
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use brisk_api::Target;
 use brisk_core::event::{Event, EventKind};
+use brisk_core::group::{GroupKey, is_meant};
 use brisk_sense::Group;
 
 use super::{Apps, LAUNCH_NS_MAX, Launch, ProcessGroups, SAMPLE_NS, TrackedGroup, id_of};
@@ -38,73 +40,84 @@ pub(super) struct ToldFront {
 #[derive(Debug)]
 pub(super) struct ToldLaunch {
     id: String,
+    /// The user whose app it is; `None` for any.
+    user: Option<u32>,
     dir: PathBuf,
     at_ns: u64,
 }
 
 impl Apps {
-    /// The app that a caller means: its directory and group. Of several with one id the last in front, else the last.
+    /// The app that a caller means: its directory and group. Of several with one id or name the caller's own, if the
+    /// caller is such a `user`, then the last in front, else the last. An id never means another user's app.
     ///
     /// # Errors
     /// When no such app runs.
-    pub fn find(&self, target: &Target, place_of: impl Fn(u32) -> ProcessGroups) -> Result<Group, NoSuchApp> {
+    pub fn find(
+        &self,
+        target: &Target,
+        user: Option<u32>,
+        place_of: impl Fn(u32) -> ProcessGroups,
+    ) -> Result<Group, NoSuchApp> {
+        let is_own = |known: &TrackedGroup| user.is_none() || known.group.user.is_none() || known.group.user == user;
         let apps = self.known.values().filter(|known| known.is_app());
-        let found = match target {
-            Target::Group(name) => apps.filter(|known| known.group.name == *name).max_by_key(TrackedGroup::front_key),
-            Target::Id(id) => apps.filter(|known| id_of(known) == *id).max_by_key(TrackedGroup::front_key),
-            Target::Pid(pid) => {
-                let place = place_of(*pid);
-                apps.filter(|known| known.holds(&place)).max_by_key(TrackedGroup::front_key)
-            }
+        let place = if let Target::Pid(pid) = target { place_of(*pid) } else { ProcessGroups::default() };
+        let is_it = |known: &&TrackedGroup| match target {
+            Target::Group(text) => is_meant(&known.group.key, text),
+            Target::Id(id) => is_own(known) && id_of(known) == *id,
+            Target::Pid(_) => known.holds(&place),
         };
+        let found = apps.filter(is_it).max_by_key(|known| (is_own(known), known.front_key()));
         found.map(|known| known.group.clone()).ok_or(NoSuchApp)
     }
 
-    /// The app in the group of this name.
+    /// The app in the group of this key.
     #[must_use]
-    pub fn of_name(&self, name: &str) -> Option<&Group> {
-        self.known.values().find(|known| known.is_app() && known.group.name == name).map(|known| &known.group)
+    pub fn of_key(&self, key: &str) -> Option<&Group> {
+        self.known.values().find(|known| known.is_app() && known.group.key == key).map(|known| &known.group)
     }
 
-    /// The id of the app in the group of this name; empty when there is none.
+    /// The id of the app in the group of this key; empty when there is none.
     #[must_use]
-    pub fn id_in(&self, name: &str) -> String {
-        let known = self.known.values().find(|known| known.is_app() && known.group.name == name);
+    pub fn id_in(&self, key: &str) -> String {
+        let known = self.known.values().find(|known| known.is_app() && known.group.key == key);
         known.map(super::id_of).unwrap_or_default()
     }
 
-    /// The app in the group of this name, when its coming to the foreground is a return: it is not being launched anew.
+    /// The app in the group of this key, when its coming to the foreground is a return: it is not being launched anew.
     #[must_use]
-    pub fn that_returns(&self, name: &str) -> Option<&Group> {
-        let group = self.of_name(name)?;
+    pub fn that_returns(&self, key: &str) -> Option<&Group> {
+        let group = self.of_key(key)?;
         let known = self.known.get(&group.dir)?;
         let is_told = || self.told_launches.iter().any(|told| told.dir == group.dir);
         (!known.is_told && (known.launch.is_none() || is_told())).then_some(group)
     }
 
-    /// The apps in front, as far as they are known.
+    /// The apps in front, as far as they are known: each seat has one.
     pub fn front(&self) -> impl Iterator<Item = &Group> {
         self.known.values().filter(|known| known.focused == Some(true)).map(|known| &known.group)
     }
 
-    /// Apps were told to be in front, or none. Gives the apps that came to the foreground.
-    pub fn tell_front(&mut self, groups: &[Group], at_ns: u64) -> Vec<Event> {
-        self.told_front = Some(ToldFront { dirs: groups.iter().map(|group| group.dir.clone()).collect(), at_ns });
+    /// Apps were told to be in front on the seat of this user, or none. Gives the apps that came to the foreground.
+    pub fn tell_front(&mut self, groups: &[Group], user: Option<u32>, at_ns: u64) -> Vec<Event> {
+        let dirs = groups.iter().map(|group| group.dir.clone()).collect();
+        let known = &self.known;
+        self.told_fronts.retain(|user, _| known.values().any(|known| known.group.user == *user));
+        self.told_fronts.insert(user, ToldFront { dirs, at_ns });
         self.resolve_front(at_ns)
     }
 
-    /// Whether something tells which app is in front.
-    pub(super) fn knows_front(&self) -> bool {
-        self.told_front.is_some() || self.known.values().any(|known| known.detected.is_some())
+    /// Whether something tells which app of this user is in front.
+    pub(super) fn knows_front(&self, user: Option<u32>) -> bool {
+        self.told_fronts.contains_key(&user) || self.known.values().any(|known| known.detected.is_some())
     }
 
     /// Decides which apps are in front; gives those that came there.
     pub(super) fn resolve_front(&mut self, at_ns: u64) -> Vec<Event> {
         let shows = self.known.values().any(|known| known.detected.is_some());
         let is_recent = |told: &&ToldFront| !shows || at_ns.saturating_sub(told.at_ns) < RECENT_NS;
-        let told = self.told_front.as_ref().filter(is_recent);
         let mut came = Vec::new();
         for known in self.known.values_mut().filter(|known| known.is_app()) {
+            let told = self.told_fronts.get(&known.group.user).filter(is_recent);
             let is_told = |told: &ToldFront| told.dirs.contains(&known.group.dir);
             let now = told.map_or(known.detected, |told| Some(is_told(told)));
             let before = std::mem::replace(&mut known.focused, now);
@@ -112,7 +125,7 @@ impl Apps {
                 known.activity.front_at_ns = Some(at_ns);
             }
             if now == Some(true) && before != Some(true) {
-                came.push(Event { at_ns, kind: EventKind::Focused { group: known.group.name.clone() } });
+                came.push(Event { at_ns, kind: EventKind::Focused { group: known.group.key.clone() } });
             }
         }
         came
@@ -122,31 +135,38 @@ impl Apps {
     pub fn tell_launch(&mut self, group: &Group, at_ns: u64) -> Option<Event> {
         let known = self.known.get_mut(&group.dir).filter(|known| known.launch.is_none())?;
         known.launch = Some(Launch::at(at_ns, at_ns));
-        let (id, name) = (id_of(known), known.group.name.clone());
-        self.told_launches.push(ToldLaunch { id, dir: group.dir.clone(), at_ns });
+        let (id, key) = (id_of(known), known.group.key.clone());
+        self.told_launches.push(ToldLaunch { id, user: group.user, dir: group.dir.clone(), at_ns });
         self.next_sample_ns.get_or_insert(at_ns.saturating_add(SAMPLE_NS));
-        Some(Event { at_ns, kind: EventKind::LaunchBegan { group: name } })
+        Some(Event { at_ns, kind: EventKind::LaunchBegan { group: key } })
     }
 
-    /// A launch of an app that does not run was told by its id; gives its group and the event, and, when there are too
-    /// many of these, the end of the oldest.
+    /// A launch of an app of this user that does not run was told by its id; gives its group and the event, and, when
+    /// the user has too many of these, the end of the oldest.
     ///
     /// # Errors
     /// When that is no id of an app.
-    pub fn tell_launch_of(&mut self, id: &str, at_ns: u64) -> Result<(Group, Vec<Event>), NoSuchApp> {
+    pub fn tell_launch_of(
+        &mut self,
+        id: &str,
+        user: Option<u32>,
+        at_ns: u64,
+    ) -> Result<(Group, Vec<Event>), NoSuchApp> {
         let is_id = !id.is_empty() && id.len() <= ID_BYTES_MAX && !id.starts_with('.');
         if !is_id || id.contains(|c: char| c.is_control() || c == '/') {
             return Err(NoSuchApp);
         }
-        let group = Group { dir: Path::new(TOLD_DIR).join(id), name: id.to_owned(), package: None };
+        let of_user = user.map_or_else(|| "unknown".to_owned(), |user| user.to_string());
+        let dir = Path::new(TOLD_DIR).join(&of_user).join(id);
+        let group = Group { dir, key: GroupKey::Told { user: &of_user, id }.text(), user, package: None };
         if self.known.contains_key(&group.dir) {
             return Ok((group, Vec::new()));
         }
         let mut events = Vec::new();
-        let told = self.known.values().filter(|known| known.is_told);
-        let oldest = told.min_by_key(|known| known.launch.as_ref().map(|launch| launch.began_ns));
+        let told = || self.known.values().filter(|known| known.is_told && known.group.user == user);
+        let oldest = told().min_by_key(|known| known.launch.as_ref().map(|launch| launch.began_ns));
         if let Some(oldest) = oldest.map(|known| known.group.clone())
-            && self.known.values().filter(|known| known.is_told).count() >= TOLD_MAX
+            && told().count() >= TOLD_MAX
         {
             events.extend(self.tell_launch_end(&oldest, at_ns));
         }
@@ -159,12 +179,17 @@ impl Apps {
     pub fn tell_launch_end(&mut self, group: &Group, at_ns: u64) -> Option<Event> {
         self.known.get_mut(&group.dir)?.launch.take()?;
         self.forget_told();
-        Some(Event { at_ns, kind: EventKind::LaunchEnded { group: group.name.clone() } })
+        Some(Event { at_ns, kind: EventKind::LaunchEnded { group: group.key.clone() } })
     }
 
-    /// When the launch of this app was told, if it was: the group that comes to life now is the one that was meant.
-    pub(super) fn take_told(&mut self, id: &str, at_ns: u64) -> Option<u64> {
-        let is_it = |told: &ToldLaunch| told.id == id && at_ns.saturating_sub(told.at_ns) < LAUNCH_NS_MAX;
+    /// When the launch of this app of the user was told, if it was: the group that comes to life now is the one that
+    /// was meant.
+    pub(super) fn take_told(&mut self, id: &str, user: Option<u32>, at_ns: u64) -> Option<u64> {
+        let is_it = |told: &ToldLaunch| {
+            told.id == id
+                && (told.user.is_none() || told.user == user)
+                && at_ns.saturating_sub(told.at_ns) < LAUNCH_NS_MAX
+        };
         let told = self.told_launches.iter().position(is_it).map(|place| self.told_launches.remove(place))?;
         // The launch goes on in the new group.
         self.known.get_mut(&told.dir)?.launch.take()?;
@@ -181,7 +206,7 @@ impl Apps {
 }
 
 impl TrackedGroup {
-    pub(super) fn front_key(self: &&Self) -> (bool, Option<u64>) {
+    pub(super) fn front_key(&self) -> (bool, Option<u64>) {
         (self.focused == Some(true), self.activity.front_at_ns)
     }
 }
@@ -196,7 +221,7 @@ mod tests {
     const SECOND_NS: u64 = 1_000_000_000;
 
     fn group(dir: &str) -> Group {
-        Group { dir: dir.into(), name: dir.rsplit('/').next().expect("a name").to_owned(), package: None }
+        Group { dir: dir.into(), key: dir.rsplit('/').next().expect("a name").to_owned(), ..Group::default() }
     }
 
     fn nowhere(_: u32) -> ProcessGroups {
@@ -226,9 +251,9 @@ mod tests {
         let see =
             |apps: &mut Apps, pid: u32, at_ns| kinds(apps.update_front(at_ns, Some(&BTreeSet::from([pid])), processes));
         assert_eq!(see(&mut apps, 1, SECOND_NS), [came("app-a-1.scope")]);
-        assert_eq!(kinds(apps.tell_front(std::slice::from_ref(&b), 2 * SECOND_NS)), [came("app-b-1.scope")]);
+        assert_eq!(kinds(apps.tell_front(std::slice::from_ref(&b), None, 2 * SECOND_NS)), [came("app-b-1.scope")]);
         // Told once more, and seen otherwise meanwhile.
-        assert_eq!(kinds(apps.tell_front(std::slice::from_ref(&b), 3 * SECOND_NS)), []);
+        assert_eq!(kinds(apps.tell_front(std::slice::from_ref(&b), None, 3 * SECOND_NS)), []);
         assert_eq!(see(&mut apps, 1, 4 * SECOND_NS), []);
         assert_eq!(focused(&apps), [("a".to_owned(), Some(false)), ("b".to_owned(), Some(true))]);
         assert_eq!(see(&mut apps, 1, 3 * SECOND_NS + RECENT_NS), [came("app-a-1.scope")]);
@@ -244,17 +269,17 @@ mod tests {
         apps.was_there(a.clone());
         apps.was_there(b.clone());
         assert_eq!(focused(&apps), [("a".to_owned(), None), ("b".to_owned(), None)]);
-        apps.tell_front(std::slice::from_ref(&a), 0);
+        apps.tell_front(std::slice::from_ref(&a), None, 0);
         assert_eq!(kinds(apps.update_front(1000 * SECOND_NS, None, |_| Vec::new())), []);
         assert_eq!(focused(&apps), [("a".to_owned(), Some(true)), ("b".to_owned(), Some(false))]);
         // The desktop, and then an app that goes away.
-        assert_eq!(kinds(apps.tell_front(&[], 1001 * SECOND_NS)), []);
+        assert_eq!(kinds(apps.tell_front(&[], None, 1001 * SECOND_NS)), []);
         assert_eq!((focused(&apps)[0].1, apps.front().count()), (Some(false), 0));
         // One that begins now has not been told.
         apps.was_there(group("/c/app-c-1.scope"));
         assert_eq!(focused(&apps).pop(), Some(("c".to_owned(), Some(false))));
         apps.gone(&group("/c/app-c-1.scope"), 1001 * SECOND_NS);
-        assert_eq!(kinds(apps.tell_front(std::slice::from_ref(&b), 1002 * SECOND_NS)), [came("app-b-1.scope")]);
+        assert_eq!(kinds(apps.tell_front(std::slice::from_ref(&b), None, 1002 * SECOND_NS)), [came("app-b-1.scope")]);
         apps.gone(&b, 1003 * SECOND_NS);
         apps.update_front(1004 * SECOND_NS, None, |_| Vec::new());
         assert_eq!(focused(&apps), [("a".to_owned(), Some(false))]);
@@ -268,7 +293,7 @@ mod tests {
         apps.was_there(two.clone());
         apps.was_there(group("/c/system.slice/cron.service"));
         let find = |apps: &Apps, target: Target| {
-            apps.find(&target, |pid| ProcessGroups {
+            apps.find(&target, None, |pid| ProcessGroups {
                 group: (pid == 7).then(|| "/c/app-a-2.scope/tab-1".into()),
                 session: None,
             })
@@ -279,8 +304,8 @@ mod tests {
             assert_eq!(find(&apps, unknown.clone()), Err(NoSuchApp), "{unknown}");
         }
         // Of two with one id the last in front.
-        apps.tell_front(std::slice::from_ref(&one), 1);
-        apps.tell_front(&[], 2);
+        apps.tell_front(std::slice::from_ref(&one), None, 1);
+        apps.tell_front(&[], None, 2);
         assert_eq!(find(&apps, Target::Id("a".to_owned())), Ok(one));
         // Sessions too.
         let mut apps = Apps::default();
@@ -289,9 +314,10 @@ mod tests {
             pid: 40,
             program: "foot".to_owned(),
             of_user: true,
+            user: None,
         });
         let place = |_| ProcessGroups { group: Some("/c".into()), session: Some("/proc/40".into()) };
-        assert_eq!(apps.find(&Target::Pid(41), place).map(|group| group.name), Ok("session-40".to_owned()));
+        assert_eq!(apps.find(&Target::Pid(41), None, place).map(|group| group.key), Ok("session-40".to_owned()));
     }
 
     fn began(name: &str) -> EventKind {
@@ -310,14 +336,14 @@ mod tests {
     #[test]
     fn a_told_launch_is_the_launch_of_the_group_that_follows() {
         let mut apps = Apps::default();
-        assert_eq!(apps.find(&Target::Id("org.x.Mail".to_owned()), nowhere), Err(NoSuchApp));
-        let (told, events) = apps.tell_launch_of("org.x.Mail", SECOND_NS).expect("an id");
-        assert_eq!(kinds(events), [began("org.x.Mail")]);
-        assert_eq!(launching(&apps), ["org.x.Mail"]);
+        assert_eq!(apps.find(&Target::Id("org.x.Mail".to_owned()), None, nowhere), Err(NoSuchApp));
+        let (told, events) = apps.tell_launch_of("org.x.Mail", None, SECOND_NS).expect("an id");
+        assert_eq!(kinds(events), [began("told/unknown/org.x.Mail")]);
+        assert_eq!(launching(&apps), ["told/unknown/org.x.Mail"]);
         // The sampler has nothing to read of it.
         assert_eq!(apps.groups().count(), 0);
         // Told twice is told once.
-        assert_eq!(apps.tell_launch_of("org.x.Mail", SECOND_NS).expect("an id"), (told, Vec::new()));
+        assert_eq!(apps.tell_launch_of("org.x.Mail", None, SECOND_NS).expect("an id"), (told, Vec::new()));
         let real = group("/c/app-gnome-org.x.Mail-7.scope");
         assert_eq!(apps.began(real.clone(), 2 * SECOND_NS), None);
         assert_eq!(launching(&apps), ["app-gnome-org.x.Mail-7.scope"]);
@@ -353,23 +379,23 @@ mod tests {
     #[test]
     fn a_told_launch_of_an_app_that_never_comes_ends() {
         let mut apps = Apps::default();
-        apps.tell_launch_of("org.x.Mail", 0).expect("an id");
+        apps.tell_launch_of("org.x.Mail", None, 0).expect("an id");
         let mut found = Vec::new();
         while let Some(due_ns) = apps.next_sample_ns() {
             assert!(due_ns <= LAUNCH_NS_MAX + SAMPLE_NS, "a launch has no end");
             found.extend(kinds(apps.sample_launches(due_ns, |_| None)));
         }
-        assert_eq!(found, [ended("org.x.Mail")]);
+        assert_eq!(found, [ended("told/unknown/org.x.Mail")]);
         assert!(apps.list(&Choices::default(), &Services::default()).is_empty());
         // No client makes it grow.
         let mut all = Vec::new();
         for number in 0..3 * TOLD_MAX as u64 {
-            all.extend(kinds(apps.tell_launch_of(&format!("a{number}"), number).expect("an id").1));
+            all.extend(kinds(apps.tell_launch_of(&format!("a{number}"), None, number).expect("an id").1));
         }
         assert_eq!(launching(&apps).len(), TOLD_MAX);
-        assert_eq!(all[TOLD_MAX..TOLD_MAX + 2], [ended("a0"), began("a8")]);
+        assert_eq!(all[TOLD_MAX..TOLD_MAX + 2], [ended("told/unknown/a0"), began("told/unknown/a8")]);
         for bad in ["", ".", "a/b", "a\nb", &"x".repeat(300)] {
-            assert_eq!(apps.tell_launch_of(bad, 0), Err(NoSuchApp), "{bad:?}");
+            assert_eq!(apps.tell_launch_of(bad, None, 0), Err(NoSuchApp), "{bad:?}");
         }
     }
 }

@@ -80,13 +80,13 @@ mod tests {
     use super::*;
 
     fn named(apps: &Apps, app_id: &str) -> Vec<String> {
-        apps.of_window(app_id).into_iter().map(|(_, group)| group.name).collect()
+        apps.of_window(app_id).into_iter().map(|(_, group)| group.key).collect()
     }
 
     #[test]
     fn an_app_id_means_the_apps_with_the_closest_id() {
         let mut apps = Apps::default();
-        let group = |name: &str| Group { dir: Path::new("/c").join(name), name: name.to_owned(), package: None };
+        let group = |name: &str| Group { dir: Path::new("/c").join(name), key: name.to_owned(), ..Group::default() };
         let both = [group("app-foot-1.scope"), group("app-sway-foot-2.scope")];
         let others =
             [group("app-Foot-3.scope"), group("app-org.gnome.Evince-4.scope"), group("system.slice/foot.service")];
@@ -96,9 +96,9 @@ mod tests {
         assert_eq!(likenesses, [Likeness::Same, Likeness::Same, Likeness::Case]);
         // The one that was in front last is the first of its likeness.
         for (at_ns, group) in both.iter().enumerate() {
-            apps.tell_front(std::slice::from_ref(group), at_ns as u64 + 1);
-            apps.tell_front(&[], at_ns as u64 + 1);
-            assert_eq!(named(&apps, "foot")[0], group.name);
+            apps.tell_front(std::slice::from_ref(group), None, at_ns as u64 + 1);
+            apps.tell_front(&[], None, at_ns as u64 + 1);
+            assert_eq!(named(&apps, "foot")[0], group.key);
         }
         for (app_id, expected) in [
             ("org.gnome.Evince", Some("app-org.gnome.Evince-4.scope")),
@@ -121,6 +121,7 @@ mod tests {
             pid: 40,
             program: "gnome-text-edit".to_owned(),
             of_user: true,
+            user: None,
         });
         assert_eq!(named(&apps, "gnome-text-editor"), ["session-40"]);
         assert_eq!(named(&apps, "gnome-text"), [""; 0]);

@@ -56,7 +56,7 @@ impl Daemon {
             Method::Explain(None) => Ok(reply_with(&[("settings", &self.settings())])),
             Method::Explain(Some(knob)) => {
                 let mut settings = self.settings();
-                settings.retain(|setting| setting.knob().to_string() == *knob);
+                settings.retain(|setting| setting.knob().is_meant(knob));
                 if settings.is_empty() {
                     Err(Fault::NoSuchSetting(knob.clone()))
                 } else {

@@ -6,6 +6,7 @@ use std::path::Path;
 use brisk_api::render;
 use brisk_core::causes::in_one_line;
 use brisk_core::event::{Event, EventKind};
+use brisk_core::group::name;
 use brisk_core::order::Gather as _;
 use brisk_formats::group_name;
 use brisk_sense::{BlockChange, GroupChange, ProcessSession, QueueWatch, Resource, Sense, SessionChange};
@@ -219,7 +220,7 @@ impl Daemon {
         };
         for change in changes {
             let (GroupChange::Began(group) | GroupChange::Gone(group)) = &change;
-            self.machine.killers.note(&group.name);
+            self.machine.killers.note(name(&group.key));
             let event = match change {
                 GroupChange::Began(group) => {
                     self.drop_sessions_in(&group.dir);

@@ -7,6 +7,7 @@ use brisk_core::action::Once;
 use brisk_core::app::SESSION;
 use brisk_core::arbiter::Resolved;
 use brisk_core::event::EventKind;
+use brisk_core::group::name;
 use brisk_core::outcome::Outcome;
 use brisk_core::text::shell_word;
 use brisk_sense::Sense;
@@ -32,21 +33,21 @@ impl Daemon {
         self.tell_loss(LossKind::NotKept, group, "kernel", why, owner);
     }
 
-    /// The user whose app a group is, by its place or its processes; `None` when both do not tell.
+    /// The user whose app a group is; `None` when neither it nor its processes tell.
     pub(super) fn owner_of(&self, group: &str) -> Option<u32> {
-        let dir = &self.machine.apps.of_name(group)?.dir;
-        by_place(dir).or_else(|| by_processes(&self.machine.sense, dir))
+        let group = self.machine.apps.of_key(group)?;
+        group.user.or_else(|| by_processes(&self.machine.sense, &group.dir))
     }
 
     fn tell_loss(&mut self, kind: LossKind, group: &str, by: &str, reason: &str, owner: Option<u32>) {
         let id = self.machine.apps.id_in(group);
-        let app = if id.is_empty() { group.to_owned() } else { id };
+        let app = if id.is_empty() { name(group).to_owned() } else { id };
         let is_program = group.starts_with(SESSION);
         let is_protected = self.policy.config.apps.protects(&app, is_program).is_some();
         let loss = Loss {
             at_unix_ms: self.moment.now.wall_unix_ms(),
             kind,
-            group: group.to_owned(),
+            group: name(group).to_owned(),
             by: by.to_owned(),
             reason: reason.to_owned(),
             protect: if is_protected { String::new() } else { format!("brisk apps protect {}", shell_word(&app)) },
@@ -77,33 +78,7 @@ impl Daemon {
     }
 }
 
-/// The user by the slice or manager that a group is below: these names outlive its processes.
-fn by_place(dir: &Path) -> Option<u32> {
-    let uid = |part: &str| {
-        let of_manager = part.strip_prefix("user@").and_then(|rest| rest.strip_suffix(".service"));
-        of_manager.or_else(|| part.strip_prefix("user-")?.strip_suffix(".slice"))?.parse().ok()
-    };
-    dir.iter().filter_map(|part| part.to_str()).filter_map(uid).next_back()
-}
-
 fn by_processes(sense: &Sense, dir: &Path) -> Option<u32> {
     let of = |pid: u32| sense.status_of(pid).ok().flatten().map(|status| status.effective_uid);
     processes(sense, dir).into_iter().find_map(of)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_group_is_of_the_user_whose_manager_it_is_below() {
-        for (dir, uid) in [
-            ("/c/user.slice/user-1000.slice/user@1000.service/app.slice/app-x-1.scope", Some(1000)),
-            ("/c/user.slice/user-1001.slice/session-2.scope", Some(1001)),
-            ("/c/app-x-1.scope", None),
-            ("/c/user.slice/user-.slice/user@x.service", None),
-        ] {
-            assert_eq!(by_place(Path::new(dir)), uid, "{dir}");
-        }
-    }
 }

@@ -8,6 +8,7 @@ use brisk_api::{Fault, Pages, Reply, render, reply_with};
 use brisk_core::causes::in_one_line;
 use brisk_core::decision::Observed;
 use brisk_core::event::{Event, EventKind};
+use brisk_core::group::is_meant;
 use brisk_core::launch::{LaunchFiles, is_private};
 use brisk_core::order::Gather as _;
 use brisk_core::pages::AppPages;
@@ -77,7 +78,7 @@ impl Daemon {
     /// and engines hear of that in the same round; else nothing is read before it has answered.
     fn begin_return(&mut self, name: &str) -> Option<String> {
         let scans = self.scans();
-        if scans == Scans::None || self.machine.returns.group().is_some_and(|of| of.name == name) {
+        if scans == Scans::None || self.machine.returns.group().is_some_and(|of| of.key == name) {
             return None;
         }
         let now_ns = self.moment.now.monotonic_ns;
@@ -86,23 +87,23 @@ impl Daemon {
                 self.push_event(EventKind::Scanned { group: name.to_owned(), pages });
                 return None;
             }
-            return self.machine.apps.that_returns(name).map(|group| group.name.clone());
+            return self.machine.apps.that_returns(name).map(|group| group.key.clone());
         }
         // Now, as long as the pages of the app before are where it left them.
         self.end_return();
         self.actuator.app_returns();
         let before = self.machine.returns.comes(name);
-        if let Some(left) = before.and_then(|before| self.machine.apps.of_name(&before).cloned()) {
+        if let Some(left) = before.and_then(|before| self.machine.apps.of_key(&before).cloned()) {
             let memory = self.memory(&left);
-            self.machine.returns.leaves(left.name, memory);
+            self.machine.returns.leaves(left.key, memory);
         }
         let group = self.machine.apps.that_returns(name).cloned()?;
-        if !self.machine.returns.is_away(&group.name, self.memory(&group)) {
-            return Some(group.name);
+        if !self.machine.returns.is_away(&group.key, self.memory(&group)) {
+            return Some(group.key);
         }
         let used = self.used(&group);
         let pages = self.scan(&group)?;
-        self.push_event(EventKind::Scanned { group: group.name.clone(), pages: pages.clone() });
+        self.push_event(EventKind::Scanned { group: group.key.clone(), pages: pages.clone() });
         self.machine.returns.begin(group, pages, used, now_ns);
         None
     }
@@ -126,9 +127,9 @@ impl Daemon {
             return;
         }
         let Machine { apps, returns, .. } = &self.machine;
-        let in_front: BTreeSet<&str> = apps.front().map(|group| group.name.as_str()).gather_set();
+        let in_front: BTreeSet<&str> = apps.front().map(|group| group.key.as_str()).gather_set();
         let names = apps.groups().map(|(_, name)| name).filter(|name| !in_front.contains(name.as_str()));
-        let others = names.filter_map(|name| apps.of_name(&name).filter(|_| returns.is_to_teach(&name)));
+        let others = names.filter_map(|name| apps.of_key(&name).filter(|_| returns.is_to_teach(&name)));
         // The one that has most to wait for.
         let away = others.map(|group| (self.memory(group).swapped_bytes, group));
         let Some((away_bytes, group)) = away.max_by_key(|(away_bytes, _)| *away_bytes) else { return };
@@ -138,7 +139,7 @@ impl Daemon {
         let group = group.clone();
         let used = self.used(&group);
         if let Some(pages) = self.scan(&group) {
-            self.publish("event", render::return_teaches(&group.name));
+            self.publish("event", render::return_teaches(&group.key));
             self.machine.returns.prepare(group, pages, used, now_ns);
         }
     }
@@ -158,7 +159,7 @@ impl Daemon {
         let used = self.used(&group);
         let Some(pages) = self.scan(&group) else { return self.machine.returns.drop_it() };
         if let Some((group, touched)) = self.machine.returns.end(&pages, &used) {
-            self.push_event(EventKind::Returned { group: group.name, touched });
+            self.push_event(EventKind::Returned { group: group.key, touched });
         }
     }
 
@@ -183,7 +184,7 @@ impl Daemon {
             self.machine.pages_scanned_ns = Some(now_ns);
         }
         for name in groups.into_iter().take(most) {
-            let Some(group) = self.machine.apps.of_name(&name).cloned() else { continue };
+            let Some(group) = self.machine.apps.of_key(&name).cloned() else { continue };
             let pages = self.scan(&group).unwrap_or_default();
             self.push_event(EventKind::Scanned { group: name, pages });
         }
@@ -219,9 +220,9 @@ impl Daemon {
             },
         };
         let watched = opens.files.iter().filter(|(_, files)| files.is_some());
-        let groups = watched.filter_map(|(name, _)| apps.of_name(name));
+        let groups = watched.filter_map(|(name, _)| apps.of_key(name));
         let of: BTreeMap<u32, String> = groups
-            .flat_map(|group| processes(sense, &group.dir).into_iter().map(|pid| (pid, group.name.clone())))
+            .flat_map(|group| processes(sense, &group.dir).into_iter().map(|pid| (pid, group.key.clone())))
             .gather_map();
         let taken = watch.and_then(|watch| Ok((watch.take(|pid| of.contains_key(&pid))?, watch)));
         match taken {
@@ -246,7 +247,7 @@ impl Daemon {
     /// not held up.
     fn read_launch_files(&mut self, groups: BTreeSet<String>) {
         for name in groups {
-            let Some(group) = self.machine.apps.of_name(&name).cloned() else { continue };
+            let Some(group) = self.machine.apps.of_key(&name).cloned() else { continue };
             let (sense, private) = (&self.machine.sense, &self.policy.engines.uses().private);
             let pids = processes(sense, &group.dir);
             let opened = self.machine.opens.of(&name);
@@ -270,11 +271,11 @@ impl Daemon {
         self.observe_apps_when_due();
         let snapshot = self.machine.sampler.snapshot().map_err(|error| Fault::CannotSense(in_one_line(&error)))?;
         let apps = self.list_apps(self.moment.now.monotonic_ns);
-        let wanted = apps.iter().filter(|one| app.is_some_and(|app| one.id == app || one.group == app));
+        let wanted = apps.iter().filter(|one| app.is_some_and(|app| one.id == app || is_meant(&one.group, app)));
         let mut events = Vec::new();
-        for group in wanted.filter_map(|one| self.machine.apps.of_name(&one.group).cloned()).collect::<Vec<_>>() {
+        for group in wanted.filter_map(|one| self.machine.apps.of_key(&one.group).cloned()).collect::<Vec<_>>() {
             let pages = self.scan(&group);
-            let kind = pages.map(|pages| EventKind::Scanned { group: group.name, pages });
+            let kind = pages.map(|pages| EventKind::Scanned { group: group.key, pages });
             events.extend(kind.map(|kind| Event { at_ns: snapshot.at_ns, kind }));
         }
         let previous = self.moment.previous.as_ref();

@@ -1,10 +1,13 @@
 //! What users and their sessions do: which app is in front or launched, as shells and launchers tell; sound, inhibitor
 //! locks, the screen.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use brisk_api::{Fault, Reply, Target, reply_with};
 use brisk_core::event::EventKind;
+use brisk_core::group::name;
+use brisk_core::order::Gather as _;
 use brisk_core::text::one_line;
 use brisk_sense::{Group, Sense};
 
@@ -107,23 +110,30 @@ impl Daemon {
     pub(super) fn set_front(&mut self, target: Option<&Target>, peer: Peer) -> Result<Reply, Fault> {
         let groups = match target {
             Some(Target::Id(app_id)) => self.of_window(app_id, peer)?,
-            Some(target) => vec![self.find(target)?],
+            Some(target) => vec![self.find(target, peer)?],
             None => Vec::new(),
         };
-        // Without an app, it is about those that leave.
-        let leaving = self.machine.apps.front().filter(|_| groups.is_empty());
-        for group in leaving.chain(&groups) {
-            self.may_tell(Some(group), peer)?;
+        for group in &groups {
+            self.may_tell(group, peer)?;
         }
-        for event in self.machine.apps.tell_front(&groups, self.moment.now.monotonic_ns) {
-            self.push_event(event.kind);
+        // Without an app, it is about those that leave: the caller's, or of all seats.
+        let users: BTreeSet<Option<u32>> = match (target, self.user_of(peer)) {
+            (Some(_), _) => groups.iter().map(|group| group.user).gather_set(),
+            (None, Some(uid)) => BTreeSet::from([Some(uid)]),
+            (None, None) => self.machine.apps.users(),
+        };
+        for user in users {
+            let of_user: Vec<Group> = groups.iter().filter(|group| group.user == user).cloned().collect();
+            for event in self.machine.apps.tell_front(&of_user, user, self.moment.now.monotonic_ns) {
+                self.push_event(event.kind);
+            }
         }
         // That no app is in front is no event, and engines that decide by it are to know.
         if groups.is_empty() && self.policy.engines.uses().activities {
             self.moment.wanted_ns = Some(self.moment.now.monotonic_ns);
         }
         let patience_ms = if self.acts() == Acts::OnMemory { 0 } else { PATIENCE_MS };
-        Ok(reply_with(&[("group", &groups.first().map(|group| &group.name)), ("patience_ms", &patience_ms)]))
+        Ok(reply_with(&[("group", &groups.first().map(|group| &group.key)), ("patience_ms", &patience_ms)]))
     }
 
     /// The apps that a window with this app id may be of. Apps of which the client may not tell are no matter: their
@@ -133,7 +143,7 @@ impl Daemon {
         let mut fault = None;
         let (mut closest, mut groups) = (None, Vec::new());
         for (likeness, group) in found {
-            match self.may_tell(Some(&group), peer) {
+            match self.may_tell(&group, peer) {
                 Ok(()) if *closest.get_or_insert(likeness) == likeness => groups.push(group),
                 Ok(()) => break,
                 Err(why) => drop(fault.get_or_insert(why)),
@@ -148,28 +158,29 @@ impl Daemon {
     /// A launcher told that an app is being launched; it may have no process yet.
     pub(super) fn launch_begins(&mut self, target: &Target, peer: Peer) -> Result<Reply, Fault> {
         let now_ns = self.moment.now.monotonic_ns;
-        let (group, events) = match (self.find(target), target) {
+        let (group, events) = match (self.find(target, peer), target) {
             (Ok(group), _) => {
-                self.may_tell(Some(&group), peer)?;
+                self.may_tell(&group, peer)?;
                 let event = self.machine.apps.tell_launch(&group, now_ns);
                 (group, event.into_iter().collect())
             }
             (Err(_), Target::Id(id)) => {
-                self.machine.apps.tell_launch_of(id, now_ns).map_err(|_| Fault::NoSuchApp(format!("{id:?}")))?
+                let user = self.user_of(peer);
+                self.machine.apps.tell_launch_of(id, user, now_ns).map_err(|_| Fault::NoSuchApp(format!("{id:?}")))?
             }
             (Err(fault), _) => return Err(fault),
         };
         events.into_iter().for_each(|event| self.note_launch(Some(event)));
-        Ok(reply_with(&[("group", &group.name)]))
+        Ok(reply_with(&[("group", &group.key)]))
     }
 
     /// A launcher told that a launch has ended: the app can be used.
     pub(super) fn launch_ends(&mut self, target: &Target, peer: Peer) -> Result<Reply, Fault> {
-        let group = self.find(target)?;
-        self.may_tell(Some(&group), peer)?;
+        let group = self.find(target, peer)?;
+        self.may_tell(&group, peer)?;
         let event = self.machine.apps.tell_launch_end(&group, self.moment.now.monotonic_ns);
         self.note_launch(event);
-        Ok(reply_with(&[("group", &group.name)]))
+        Ok(reply_with(&[("group", &group.key)]))
     }
 
     /// A session told whether its user is idle.
@@ -179,24 +190,31 @@ impl Daemon {
         Ok(reply_with(&[]))
     }
 
-    fn find(&self, target: &Target) -> Result<Group, Fault> {
+    /// The user who calls; `None` for one who may tell of every user's apps.
+    fn user_of(&self, peer: Peer) -> Option<u32> {
+        let may_change = self.server.as_ref().is_some_and(|server| server.may_change(peer));
+        (!may_change).then_some(peer.uid)
+    }
+
+    fn find(&self, target: &Target, peer: Peer) -> Result<Group, Fault> {
         let Machine { sense, apps, hierarchies, .. } = &self.machine;
         let place = |pid: u32| ProcessGroups::of(sense, hierarchies, pid);
-        apps.find(target, place).map_err(|_| Fault::NoSuchApp(target.to_string()))
+        apps.find(target, self.user_of(peer), place).map_err(|_| Fault::NoSuchApp(target.to_string()))
     }
 
     /// Whether a client may tell something about the app: root, the daemon's own user, and the user whose app it is.
-    fn may_tell(&self, group: Option<&Group>, peer: Peer) -> Result<(), Fault> {
-        let may_change = self.server.as_ref().is_some_and(|server| server.may_change(peer));
-        let Some(group) = group.filter(|_| !may_change) else { return Ok(()) };
+    fn may_tell(&self, group: &Group, peer: Peer) -> Result<(), Fault> {
+        let Some(uid) = self.user_of(peer) else { return Ok(()) };
         let sense = &self.machine.sense;
         let of = |pid: u32| sense.status_of(pid).ok().flatten().map(|status| status.effective_uid);
-        let users: Vec<u32> = processes(sense, &group.dir).into_iter().filter_map(of).collect();
-        // An app that was told by its id has no process yet.
-        if users.iter().all(|uid| *uid == peer.uid) {
+        let is_own_by_processes = || {
+            let users: Vec<u32> = processes(sense, &group.dir).into_iter().filter_map(of).collect();
+            !users.is_empty() && users.iter().all(|of| *of == uid)
+        };
+        if group.user == Some(uid) || is_own_by_processes() {
             return Ok(());
         }
-        let (name, uid) = (&group.name, peer.uid);
+        let name = name(&group.key);
         Err(Fault::NotAllowed(format!("{name} is of another user, and you are user {uid}: only root may tell of it")))
     }
 }

@@ -311,7 +311,7 @@ impl Daemon {
             Once::Freeze { .. } | Once::EndApp { .. } => {}
             _ => return Vec::new(),
         }
-        let Some(group) = self.machine.apps.of_name(once.group()) else { return Vec::new() };
+        let Some(group) = self.machine.apps.of_key(once.group()) else { return Vec::new() };
         self.machine.sense.cgroup_processes(&group.dir).ok().flatten().unwrap_or_default()
     }
 

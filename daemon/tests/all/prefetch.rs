@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use brisk_api::{AppLaunches, Launches, Phase, Status, SubjectTrial, Trials};
 use brisk_core::action::Once;
 use brisk_core::arbiter::Rule;
+use brisk_core::group::is_meant;
 use brisk_core::outcome::Outcome;
 use brisk_core::state::ActionState;
 use brisk_daemon::replay::Replay;
@@ -172,7 +173,7 @@ fn trials(daemon: &Briskd) -> Vec<SubjectTrial> {
 /// short.
 fn dropped_by(status: &Status, group: &str) -> Option<Option<Rule>> {
     let is_it = |state: &&ActionState| {
-        matches!(&state.resolved.what, Once::Prefetch { group: of, .. } if of == group)
+        matches!(&state.resolved.what, Once::Prefetch { group: of, .. } if is_meant(of, group))
             && (state.outcome == Outcome::HeldOut || asked_bytes(state) > 0)
     };
     let state = status.actions.iter().find(is_it)?;
@@ -216,7 +217,7 @@ fn launches_are_held_out_by_turns_and_a_replay_of_the_record_decides_alike() {
     while observed.is_none() && nth < 20 {
         nth += 1;
         let running = launch(nth);
-        let has_ended = |app: &brisk_core::app::App| app.group == group_of(nth) && !app.launching;
+        let has_ended = |app: &brisk_core::app::App| is_meant(&app.group, &group_of(nth)) && !app.launching;
         let status = daemon.status_when(|status| status.apps.iter().any(has_ended));
         assert_eq!(dropped_by(&status, &group_of(nth)), None);
         observed = trials(&daemon).pop();
@@ -228,7 +229,7 @@ fn launches_are_held_out_by_turns_and_a_replay_of_the_record_decides_alike() {
     // A launch that waited for nothing may tell nothing: another pair begins then.
     for nth in nth + 1..60 {
         let running = launch(nth);
-        let has_ended = |app: &brisk_core::app::App| app.group == group_of(nth) && !app.launching;
+        let has_ended = |app: &brisk_core::app::App| is_meant(&app.group, &group_of(nth)) && !app.launching;
         let status = daemon.status_when(|status| status.apps.iter().any(has_ended));
         dropped.extend(dropped_by(&status, &group_of(nth)));
         drop(running);

@@ -44,7 +44,7 @@ fn what_returns_touch_is_learned_kept_and_read_back() {
     let Some(_swap) = swap_of(own.path(), AREA_MIB) else { return };
     let mut it = Swapped::start("returner", Kind::Plain, own.path());
     let daemon = Briskd::start(place(&[], CONFIG), &[]);
-    daemon.status_when(|status| status.apps.iter().any(|app| app.group == it.name));
+    daemon.status_when(|status| status.apps.iter().any(|app| brisk_core::group::is_meant(&app.group, &it.name)));
 
     // The first return teaches, and nothing of it is read back.
     it.swap_out();
@@ -57,7 +57,7 @@ fn what_returns_touch_is_learned_kept_and_read_back() {
     let (status, dir) = daemon.end(Signal::TERM);
     assert!(status.success());
     let daemon = Briskd::start(dir, &[]);
-    daemon.status_when(|status| status.apps.iter().any(|app| app.group == it.name));
+    daemon.status_when(|status| status.apps.iter().any(|app| brisk_core::group::is_meant(&app.group, &it.name)));
     it.swap_out();
     let known = pages(&daemon, &it.name).pages.expect("scanned");
     assert!(known.hot_swapped_bytes >= bytes * 9 / 10 && known.read_us > 0.0, "{known:?}");
@@ -104,7 +104,8 @@ fn while_an_engine_observes_a_return_teaches_by_a_scan_before_it() {
     std::fs::create_dir(dir.path().join("learned")).expect("made");
     std::fs::write(dir.path().join("learned/trials.json"), BY_EVIDENCE).expect("written");
     let daemon = Briskd::start(dir, &[]);
-    let is_there = |status: &Status, name: &str| status.apps.iter().any(|app| app.group == name);
+    let is_there =
+        |status: &Status, name: &str| status.apps.iter().any(|app| brisk_core::group::is_meant(&app.group, name));
     daemon.status_when(|status| is_there(status, &it.name) && is_there(status, &other.name));
     it.swap_out();
     front(&daemon, Some(&other.name));
@@ -125,7 +126,7 @@ fn what_returns_leave_is_written_out_and_a_return_or_a_kill_thaws() {
     let Some(_swap) = swap_of(own.path(), AREA_MIB) else { return };
     let mut it = Swapped::start("leaver", Kind::Plain, own.path());
     let daemon = Briskd::start(place(&[], SHORT), &[]);
-    daemon.status_when(|status| status.apps.iter().any(|app| app.group == it.name));
+    daemon.status_when(|status| status.apps.iter().any(|app| brisk_core::group::is_meant(&app.group, &it.name)));
     it.swap_out();
     front(&daemon, Some(&it.name));
     it.app.use_pages(100, 1100);

@@ -110,7 +110,7 @@ fn another(id: &str) -> Option<(App, String)> {
 impl Running<'_> {
     fn teach(&mut self) {
         let Self { daemon, it, .. } = self;
-        daemon.status_when(|status| status.apps.iter().any(|app| app.group == it.name));
+        daemon.status_when(|status| status.apps.iter().any(|app| brisk_core::group::is_meant(&app.group, &it.name)));
         it.swap_out();
         self.comes_back();
     }
@@ -199,7 +199,7 @@ fn an_app_that_is_killed_while_it_is_out_is_forgotten() {
             let name = running.it.name.clone();
             running.it.app.kill();
             running.daemon.line(&format!("{name} ended"));
-            assert!(running.daemon.status().apps.iter().all(|app| app.group != name));
+            assert!(running.daemon.status().apps.iter().all(|app| !brisk_core::group::is_meant(&app.group, &name)));
             running.it.app.end();
             // Another app begins under the same name.
             running.it = Swapped::start("killed", Kind::Plain, own.path());

@@ -46,8 +46,9 @@ fn launch_five(kind: &str, grace_ms: Option<u64>) {
         app.begin();
         limited.take(&app, &id);
         app.go();
-        let is_launching =
-            |status: &Status, wanted: bool| status.apps.iter().any(|app| app.group == name && app.launching == wanted);
+        let is_launching = |status: &Status, wanted: bool| {
+            status.apps.iter().any(|app| brisk_core::group::is_meant(&app.group, &name) && app.launching == wanted)
+        };
         daemon.status_when(|status| is_launching(status, true));
         let pid = [("pid", Value::from(app.pid()))];
         let _: Value = daemon.client().call("SetFront", &pid, "group").expect("root may tell");
@@ -59,7 +60,7 @@ fn launch_five(kind: &str, grace_ms: Option<u64>) {
         .actions
         .iter()
         .filter(|action| matches!(action.resolved.what, Once::EndApp { .. }))
-        .map(|action| action.resolved.what.group())
+        .map(|action| brisk_core::group::name(action.resolved.what.group()))
         .collect();
     let killed = apps.iter().filter(|(id, ..)| limited.oom_kills(id) > 0).map(|(id, ..)| id.as_str());
     assert_eq!(killed.collect::<Vec<_>>(), Vec::<&str>::new(), "by the kernel; asked to end: {asked:?}");

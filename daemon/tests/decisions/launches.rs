@@ -151,7 +151,8 @@ fn a_launch_that_meets_writes_is_protected_while_it_lasts() {
     assert_eq!(priority(&begun, &name), None);
     let Some(_writer) = writer(&device) else { return };
     let status = daemon.status_when(|status| priority(status, &name).is_some());
-    let launching = status.apps.iter().find(|app| app.group == name).expect("it runs").launching;
+    let launching =
+        status.apps.iter().find(|app| brisk_core::group::is_meant(&app.group, &name)).expect("it runs").launching;
     assert!(launching, "it waits for storage all the time, so only the end of the launch's longest time ends it");
     daemon.status_when(|status| priority(status, &name).as_deref() == Some("foreground_waits"));
 }
@@ -176,9 +177,10 @@ fn a_launch_during_writes_is_raised_when_it_begins() {
                 begun = true;
             }
             texts.push(happening.text.clone());
-            !(happening.kind == "setting" && happening.text.starts_with(&format!("io_priority/{name} is realtime 4")))
+            !(happening.kind == "setting"
+                && happening.text.starts_with(&format!("io_priority/{name} is best-effort 0")))
         })
         .expect("events");
     let round = |text: &str| texts.iter().position(|one| one.contains(text));
-    assert!(round("is being launched") < round("realtime 4"), "{texts:#?}");
+    assert!(round("is being launched") < round("best-effort 0"), "{texts:#?}");
 }

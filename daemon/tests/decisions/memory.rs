@@ -44,7 +44,7 @@ fn what_is_learned_of_an_app_outlives_the_daemon_until_it_is_forgotten() {
     assert!(found.memory_bytes.is_some_and(|bytes| bytes > 0) && found.swap_bytes.is_some(), "{found:?}");
     // Ended, and seen as gone: what runs is learned from as long as it runs.
     app.end();
-    daemon.status_when(|status| !status.apps.iter().any(|app| app.group == name));
+    daemon.status_when(|status| !status.apps.iter().any(|app| brisk_core::group::is_meant(&app.group, &name)));
     let (status, dir) = daemon.end(Signal::TERM);
     assert!(status.success());
     let file = dir.path().join("learned/iram/learned.json");
@@ -73,7 +73,7 @@ fn a_dry_run_keeps_nothing() {
     let Some(app) = App::new(&path) else { return };
     let daemon = Briskd::start(place(&[], CONFIG), &["--dry-run"]);
     app.begin();
-    daemon.status_when(|status| status.apps.iter().any(|app| app.group == name));
+    daemon.status_when(|status| status.apps.iter().any(|app| brisk_core::group::is_meant(&app.group, &name)));
     let (status, dir) = daemon.end(Signal::TERM);
     assert!(status.success() && !dir.path().join("learned").exists());
 }
@@ -112,7 +112,7 @@ fn what_apps_do_is_read_for_an_engine_that_decides_by_it_or_a_client_that_asks()
         let mut read = Vec::new();
         let lost = brisk_record::read_with_older_part(&dir.path().join("daemon.brisk"), |item| {
             if let brisk_record::Item::Scene(scene) = item {
-                let of_app = scene.apps.into_iter().filter(|app| app.group == name);
+                let of_app = scene.apps.into_iter().filter(|app| brisk_core::group::is_meant(&app.group, &name));
                 read.extend(of_app.map(|app| app.activity.oom_score_adj.is_some()));
             }
             Ok::<(), brisk_record::Error>(())
@@ -126,7 +126,7 @@ fn what_apps_do_is_read_for_an_engine_that_decides_by_it_or_a_client_that_asks()
         assert!(!recorded(rest), "{rest}");
         let daemon = Briskd::start(place(&[], rest), &["--dry-run"]);
         let status = daemon.status();
-        let found = status.apps.iter().find(|app| app.group == name).expect("it runs");
+        let found = status.apps.iter().find(|app| brisk_core::group::is_meant(&app.group, &name)).expect("it runs");
         assert!(found.activity.oom_score_adj.is_some(), "{found:?}");
     }
 }
@@ -201,17 +201,18 @@ fn an_app_in_the_background_ends_for_its_group_and_none_elsewhere() {
     let name = |path: &PathBuf| path.file_name().expect("a name").to_string_lossy().into_owned();
     for (app, path) in [(&mut elsewhere, &apps[2]), (&mut back, &apps[0]), (&mut front, &apps[1])] {
         app.begin();
-        daemon.status_when(|status| status.apps.iter().any(|app| app.group == name(path)));
+        daemon.status_when(|status| status.apps.iter().any(|app| brisk_core::group::is_meant(&app.group, &name(path))));
         app.go();
         let pid = [("pid", Value::from(app.pid()))];
         let _: Value = daemon.client().call("SetFront", &pid, "group").expect("root may tell");
     }
     let ended = |status: &brisk_api::Status| -> Vec<String> {
         let ends = status.actions.iter().filter(|action| matches!(action.resolved.what, Once::EndApp { .. }));
-        ends.map(|action| action.resolved.what.group().to_owned()).collect()
+        ends.map(|action| brisk_core::group::name(action.resolved.what.group()).to_owned()).collect()
     };
     // Ten seconds after it left the foreground it is in the background.
-    let gone = daemon.status_when(|status| !status.apps.iter().any(|app| app.group == name(&apps[0])));
+    let gone = daemon
+        .status_when(|status| !status.apps.iter().any(|app| brisk_core::group::is_meant(&app.group, &name(&apps[0]))));
     assert_eq!(ended(&gone), [name(&apps[0])]);
     let found = row(&daemon, "elsewhere").expect("it runs");
     assert!(found.memory_bytes.is_none() && found.steps.is_empty(), "{found:?}");

@@ -35,7 +35,8 @@ pub struct Config {
     pub dwell_ms: u64,
     /// Hold-off: how long settings stay after the last need.
     pub hold_ms: u64,
-    /// I/O class and level of apps that are launched, and of apps in front that wait, as ionice(1) takes them.
+    /// I/O class and level of apps that are launched, and of apps in front that wait, as ionice(1) takes them. Not
+    /// `realtime` by default: what such an app starts inherits it, and would starve the others until it is taken back.
     pub launching_priority: String,
     /// The same for background apps while the foreground waits. Not `idle` by default: a journal commit waits for the
     /// data that all apps wrote before it.
@@ -64,7 +65,7 @@ impl Default for Config {
             stall_min_percent: 10.0,
             dwell_ms: 1_000,
             hold_ms: 3_000,
-            launching_priority: "realtime 4".to_owned(),
+            launching_priority: "best-effort 0".to_owned(),
             background_priority: "best-effort 7".to_owned(),
             batch_priority: "idle".to_owned(),
             launching_weight: 1_000,

@@ -145,7 +145,7 @@ fn a_launch_with_writes_gets_all_settings_and_priorities() {
         ("queue/mmcblk0/mq-deadline/fifo_batch", "1"),
         ("queue/mmcblk0/mq-deadline/prio_aging_expire", "100"),
         ("queue/mmcblk0/mq-deadline/writes_starved", "16"),
-        ("io_priority/app-front.scope", "realtime 4"),
+        ("io_priority/app-front.scope", "best-effort 0"),
         ("io_priority/backup.service", "best-effort 7"),
         ("io_priority/index.service", "idle"),
     ];
@@ -175,15 +175,16 @@ fn groups_with_the_io_controller_get_class_and_weight_of_their_own() {
         of("io.prio.class/index.service", "idle"),
         weights("index.service", "10", "10").into(),
     ];
+    // The file knows no level of best effort.
     let raised =
-        [of("io.prio.class/app-front.scope", "promote-to-rt"), weights("app-front.scope", "1000", "1000").into()];
+        [of("io_priority/app-front.scope", "best-effort 0"), weights("app-front.scope", "1000", "1000").into()];
     assert_eq!(of_groups(&decision), [raised.concat(), lowered.concat()].concat());
     // Where the kernel refuses it, and for levels that it does not know, threads get the priority.
     let refused =
-        EventKind::Refused { knob: "io.prio.class/app-front.scope".parse().expect("a knob"), why: String::new() };
+        EventKind::Refused { knob: "io.prio.class/index.service".parse().expect("a knob"), why: String::new() };
     let at_ns = machine.now.at_ns;
     decision = machine.step(&config, &decision.state, LAUNCH, &[Event { at_ns, kind: refused }]);
-    assert_eq!(of_groups(&decision)[0], ("io_priority/app-front.scope".to_owned(), "realtime 4".to_owned()));
+    assert!(of_groups(&decision).contains(&("io_priority/index.service".to_owned(), "idle".to_owned())));
     let config = Config { launching_priority: "realtime 0".to_owned(), launching_weight: 0, ..Config::default() };
     decision = machine.step(&config, &State::default(), LAUNCH, &[]);
     assert_eq!(of_groups(&decision)[..1], [("io_priority/app-front.scope".to_owned(), "realtime 0".to_owned())]);

@@ -20,6 +20,7 @@ use std::path::PathBuf;
 
 use brisk_core::action::{Once, Setting};
 use brisk_core::causes::in_one_line;
+use brisk_core::group::{self, GroupKey};
 use brisk_core::knob::{Knob, QueueSetting};
 use brisk_core::order::Order as _;
 use brisk_core::outcome::{Outcome, Outcomes};
@@ -75,8 +76,8 @@ pub struct Actuator {
     changed_externally: BTreeMap<Knob, ExternalChange>,
     fresh: BTreeMap<String, Fresh>,
     identities: BTreeMap<String, Identity>,
-    /// Where groups were found the last time.
-    groups: BTreeMap<String, Vec<PathBuf>>,
+    /// Where control groups are, by key.
+    groups: BTreeMap<String, PathBuf>,
     /// Knobs other than of queues that need no read, with the requested value and the outcome to repeat.
     verified_knobs: BTreeMap<Knob, (String, Outcome)>,
     /// Devices that need no read, with the requested values and the outcomes to repeat.
@@ -240,35 +241,17 @@ impl Actuator {
         self.verified_knobs.get(knob).filter(|(requested, _)| requested == value).map(|(_, outcome)| outcome.clone())
     }
 
-    /// All that goes by the name of a group. Where control groups of that name are is remembered while they are there;
-    /// changes among the processes of a session are not announced.
-    fn dirs_of(&mut self, group: &str) -> Result<Vec<PathBuf>, Error> {
-        let is_session = groups::session(group).is_some();
-        match self.groups.get(group) {
-            Some(dirs) if !is_session && dirs.iter().all(|dir| dir.is_dir()) => Ok(dirs.clone()),
-            _ => {
-                let dirs = groups::named(&self.paths, group)?;
-                self.groups.remove(group);
-                if !is_session && !dirs.is_empty() {
-                    self.groups.insert(group.to_owned(), dirs.clone());
-                }
-                Ok(dirs)
-            }
+    /// Where the group of a key is. Of a control group that is remembered while it is there: the mounts are not read
+    /// again for it.
+    fn dirs_of(&mut self, key: &str) -> Result<Vec<PathBuf>, Error> {
+        let Some(GroupKey::Control { inode, .. }) = group::parse(key) else { return groups::dirs(&self.paths, key) };
+        if let Some(dir) = self.groups.get(key).filter(|dir| groups::is_group(dir, inode)) {
+            return Ok(vec![dir.clone()]);
         }
-    }
-
-    /// Finds the directories of control groups that are not known, or gone, in one walk through all groups.
-    fn learn_dirs<'a>(&mut self, groups: impl Iterator<Item = &'a String>) {
-        let is_known = |group: &str| self.groups.get(group).is_some_and(|dirs| dirs.iter().all(|dir| dir.is_dir()));
-        let unknown: Vec<&str> =
-            groups.map(String::as_str).filter(|group| groups::session(group).is_none() && !is_known(group)).collect();
-        if unknown.len() < 2 {
-            return;
-        }
-        // Without control groups each of them gives that error itself.
-        for (group, dirs) in groups::all_named(&self.paths, &unknown).unwrap_or_default() {
-            self.groups.insert(group, dirs);
-        }
+        self.groups.remove(key);
+        let dirs = groups::dirs(&self.paths, key)?;
+        self.groups.extend(dirs.first().map(|dir| (key.to_owned(), dir.clone())));
+        Ok(dirs)
     }
 
     fn apply_and_verify(

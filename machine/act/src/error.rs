@@ -43,7 +43,7 @@ pub enum Error {
     NotAPriority(String),
     #[error("cannot give thread {thread} of {group} the I/O priority '{value}' (realtime needs CAP_SYS_NICE)")]
     Priority { thread: u32, group: String, value: String, source: io::Error },
-    #[error("'{0}' is no name of a control group")]
+    #[error("'{0}' is no key of a control group: brisk acts on none that goes by its name alone")]
     NotAGroup(String),
     #[error("brisk itself runs in {group} and would stop with it: start brisk in a group of its own")]
     OwnGroup { group: String },

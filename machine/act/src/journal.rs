@@ -61,7 +61,10 @@ pub(crate) struct Entry {
 /// The I/O priority that threads of a group without one got.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PriorityEntry {
+    /// Key of the group.
     pub(crate) group: String,
+    /// When the first thread got it, in ticks after boot. What began later and has it, in whichever group, inherited it.
+    pub(crate) since_ticks: u64,
     /// All that its threads may have from us: two while a change is under way.
     pub(crate) values: Vec<String>,
     /// Threads that had such a value before, from another program.

@@ -69,9 +69,9 @@ pub(crate) fn perform(means: Means<'_>, once: &Once, sensed: &Sensed<'_>, now_ns
     let stops_it = once.ends() || matches!(once, Once::Freeze { .. });
     let own = [Some(std::process::id()), keeper.as_ref().and_then(|keeper| keeper.pid())];
     if stops_it && own.into_iter().flatten().any(|pid| group.has(pid)) {
-        return Err(Error::OwnGroup { group: group.name.to_owned() });
+        return Err(Error::OwnGroup { group: group.name() });
     }
-    let is_under_way = |endings: &[Ending]| endings.iter().any(|ending| ending.once.group() == group.name);
+    let is_under_way = |endings: &[Ending]| endings.iter().any(|ending| ending.once.group() == group.key);
     if !group.is_gone() && !is_under_way(endings) {
         limit.check(once, sensed, now_ns)?;
     }
@@ -97,7 +97,7 @@ pub(crate) fn perform(means: Means<'_>, once: &Once, sensed: &Sensed<'_>, now_ns
         _ if group.is_gone() && !matches!(once, Once::EndPrefetch { .. }) => Ok(Outcome::Gone),
         Once::Freeze { .. } => freezer::freeze(journal, keeper.as_deref_mut(), &group),
         Once::EndApp { grace_ms, .. } | Once::EndProcess { grace_ms, .. } if is_under_way(endings) => {
-            let of_group = endings.iter_mut().find(|ending| ending.once.group() == group.name);
+            let of_group = endings.iter_mut().find(|ending| ending.once.group() == group.key);
             let is_sooner = of_group.is_some_and(|ending| ending.hasten(now_ns, *grace_ms));
             Ok(if is_sooner { Outcome::Done } else { Outcome::Unchanged })
         }
@@ -183,13 +183,13 @@ pub(crate) fn frozen(journal: &mut Journal) -> Vec<PathBuf> {
     journal.files().iter().filter(|entry| freezer::is_freeze(entry)).map(|entry| entry.file.clone()).collect()
 }
 
-/// Names of groups that brisk has frozen.
+/// Keys of groups that brisk has frozen.
 pub(crate) fn frozen_groups(journal: &mut Journal) -> BTreeSet<String> {
     let files = journal.files().iter().filter(|entry| freezer::is_freeze(entry));
     files.map(|entry| entry.subject().to_owned()).gather_set()
 }
 
-/// Thaws all groups that brisk has frozen; their names, and what could not be thawed.
+/// Thaws all groups that brisk has frozen; their keys, and what could not be thawed.
 pub(crate) fn thaw_all(paths: &Paths, journal: &mut Journal) -> (Vec<String>, Vec<Error>) {
     let (mut thawed, mut failed) = (Vec::new(), Vec::new());
     for name in frozen_groups(journal) {

@@ -51,7 +51,7 @@ pub(crate) struct FileEntry {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum By {
     Knob(Knob),
-    /// An action that happened once, on the control group of this name.
+    /// An action that happened once, on the control group of this key.
     Group(String),
 }
 
@@ -70,7 +70,7 @@ pub(crate) enum Identity {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum PutBack {
     Done,
-    /// The group is gone, or is a later one of its name or number.
+    /// The group is gone, or another one is in its place.
     Gone,
     /// It was changed externally to this value.
     Theirs(String),
@@ -82,7 +82,7 @@ impl FileEntry {
         self.file.file_name().and_then(|name| name.to_str()).unwrap_or_default()
     }
 
-    /// Name of the control group, or `vm`.
+    /// Key of the control group, or `vm`.
     pub(crate) fn subject(&self) -> &str {
         match &self.by {
             By::Knob(knob) => knob.subject(),

@@ -6,15 +6,17 @@ use std::fmt;
 use std::path::PathBuf;
 
 use brisk_core::causes::in_one_line;
+use brisk_core::group::name;
 use brisk_core::knob::QueueSetting;
 use brisk_core::order::{Gather as _, Order as _};
 use serde::Serialize;
 
+use crate::groups::{self, Ours};
 use crate::journal::file::{self, journals, load, remove_unfinished, save};
 use crate::journal::{Entry, PriorityEntry, Record};
 use crate::queue::settle;
 use crate::setting_file::{FileEntry, PutBack};
-use crate::{BlockQueue, Error, Paths, groups};
+use crate::{BlockQueue, Error, Paths};
 
 /// A setting that was not put back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -156,7 +158,14 @@ fn restore_damaged(record: &mut Record, is_damaged: bool, paths: &Paths) -> Repo
         record.entries.extend(restore_queue(&BlockQueue::at(&of_device[0].device), of_device, is_damaged, &mut report));
     }
     let priorities = std::mem::take(&mut record.priorities);
-    record.priorities.extend(priorities.into_iter().filter(|entry| !restore_priority(entry, paths, &mut report)));
+    let (back, failed): (Vec<_>, Vec<_>) =
+        priorities.into_iter().partition(|entry| restore_priority(entry, paths, &mut report));
+    record.priorities.extend(failed);
+    // What threads of these groups have made meanwhile, and what had left them before.
+    if let Err(error) = groups::sweep(paths, &Ours::of(paths, &back), &BTreeSet::new()) {
+        report.failed.push(format!("io_priority of what apps have started: {}", in_one_line(&error)));
+        record.priorities.extend(back);
+    }
     record.files.retain(|entry| !restore_file(entry, &mut report));
     report
 }
@@ -243,13 +252,14 @@ fn is_unloaded(queue: &BlockQueue, entry: &Entry) -> bool {
 
 /// Gives `false` when threads could not be put back.
 fn restore_priority(entry: &PriorityEntry, paths: &Paths, report: &mut Report) -> bool {
-    let name = (entry.group.clone(), "io_priority".to_owned());
+    let group = name(&entry.group).to_owned();
+    let setting = (group.clone(), "io_priority".to_owned());
     match groups::put_back(entry, paths) {
-        Ok(true) => report.restored.push(name),
+        Ok(true) => report.restored.push(setting),
         // Its settings have gone with it.
         Ok(false) => {}
         Err(error) => {
-            report.failed.push(format!("io_priority of {}: {}", entry.group, in_one_line(&error)));
+            report.failed.push(format!("io_priority of {group}: {}", in_one_line(&error)));
             return false;
         }
     }
@@ -258,7 +268,7 @@ fn restore_priority(entry: &PriorityEntry, paths: &Paths, report: &mut Report) -
 
 /// Gives `false` when the file could not be put back.
 fn restore_file(entry: &FileEntry, report: &mut Report) -> bool {
-    let (device, knob) = (entry.subject().to_owned(), entry.setting().to_owned());
+    let (device, knob) = (name(entry.subject()).to_owned(), entry.setting().to_owned());
     let (found, reason) = match entry.put_back() {
         Ok(PutBack::Done) => {
             let restored = (device, knob);

@@ -210,7 +210,9 @@ impl Drop for Worker {
 mod tests {
     use super::*;
     use brisk_core::action::AddressRange;
+    use brisk_core::group::GroupKey;
     use std::fs;
+    use std::os::unix::fs::MetadataExt as _;
 
     /// A tree with two groups of this process, whose group is read from a pipe: a page-out of it stands still until the
     /// test writes.
@@ -258,13 +260,21 @@ mod tests {
         }
     }
 
-    fn say(mut pipe: fs::File, group: &str) {
-        std::io::Write::write_all(&mut pipe, format!("0::/{group}\n").as_bytes()).expect("read by the worker");
+    impl Tree {
+        /// The key of a group of this name.
+        fn of(&self, name: &str) -> String {
+            let inode = fs::metadata(self.at("two").join(name)).expect("a group").ino();
+            GroupKey::Control { inode, path: name }.text()
+        }
+
+        fn page_out(&self, name: &str) -> Once {
+            let ranges = vec![AddressRange { pid: std::process::id(), start: 0, size_bytes: 4096 }];
+            Once::PageOut { group: self.of(name), ranges }
+        }
     }
 
-    fn page_out(group: &str) -> Once {
-        let ranges = vec![AddressRange { pid: std::process::id(), start: 0, size_bytes: 4096 }];
-        Once::PageOut { group: group.to_owned(), ranges }
+    fn say(mut pipe: fs::File, group: &str) {
+        std::io::Write::write_all(&mut pipe, format!("0::/{group}\n").as_bytes()).expect("read by the worker");
     }
 
     fn prefetch(group: &str) -> Once {
@@ -293,14 +303,14 @@ mod tests {
     fn a_return_ends_a_page_out_between_two_pieces() {
         let tree = Tree::new();
         let mut worker = tree.worker();
-        assert_eq!(worker.begin(&page_out("app-a-1.scope")), Outcome::Begun);
+        assert_eq!(worker.begin(&tree.page_out("app-a-1.scope")), Outcome::Begun);
         let pipe = tree.opened();
         // Has not begun when the return comes.
-        assert_eq!(worker.begin(&page_out("app-b-1.scope")), Outcome::Begun);
+        assert_eq!(worker.begin(&tree.page_out("app-b-1.scope")), Outcome::Begun);
         worker.cancel_page_outs();
         // One that is requested after the return is done although the one before is under way: this group has no
         // memory.
-        let all = Once::PageOut { group: "app-b-1.scope".to_owned(), ranges: Vec::new() };
+        let all = Once::PageOut { group: tree.of("app-b-1.scope"), ranges: Vec::new() };
         assert_eq!(worker.begin(&all), Outcome::Begun);
         assert_eq!(worker.begin(&all), Outcome::Unchanged, "it is under way");
         say(pipe, "app-a-1.scope");
@@ -314,7 +324,7 @@ mod tests {
         let tree = Tree::new();
         let mut actuator = crate::Actuator::new(&tree.paths(), "test", false).expect("a journal");
         actuator.start_worker("test").expect("threads");
-        let begun = actuator.perform(&page_out("app-a-1.scope"), &crate::Sensed::default(), 0);
+        let begun = actuator.perform(&tree.page_out("app-a-1.scope"), &crate::Sensed::default(), 0);
         assert_eq!(begun, Outcome::Begun);
         let pipe = tree.opened();
         actuator.restore().expect("nothing was changed");
@@ -329,15 +339,15 @@ mod tests {
     fn an_action_that_is_under_way_is_not_begun_twice() {
         let tree = Tree::new();
         let mut worker = tree.worker();
-        assert_eq!(worker.begin(&page_out("app-a-1.scope")), Outcome::Begun);
-        assert_eq!(worker.begin(&page_out("app-a-1.scope")), Outcome::Unchanged);
+        assert_eq!(worker.begin(&tree.page_out("app-a-1.scope")), Outcome::Begun);
+        assert_eq!(worker.begin(&tree.page_out("app-a-1.scope")), Outcome::Unchanged);
         // Of another group's process: it is left.
         say(tree.opened(), "app-b-1.scope");
         // The kernel has the process; the tree has a directory of it.
         assert!(
             matches!(&wait(&mut worker, 1)[..], [("page_out", Outcome::Refused { why })] if why.contains("not in"))
         );
-        assert_eq!(worker.begin(&page_out("app-a-1.scope")), Outcome::Begun);
+        assert_eq!(worker.begin(&tree.page_out("app-a-1.scope")), Outcome::Begun);
         let pipe = tree.opened();
         worker.cancel_page_outs();
         say(pipe, "app-a-1.scope");
@@ -348,8 +358,8 @@ mod tests {
     fn a_page_in_does_not_wait_for_a_page_out() {
         let tree = Tree::new();
         let mut worker = tree.worker();
-        assert_eq!(worker.begin(&page_out("app-a-1.scope")), Outcome::Begun);
-        let page_in = Once::PageIn { group: "app-a-1.scope".to_owned(), ranges: Vec::new() };
+        assert_eq!(worker.begin(&tree.page_out("app-a-1.scope")), Outcome::Begun);
+        let page_in = Once::PageIn { group: tree.of("app-a-1.scope"), ranges: Vec::new() };
         assert_eq!(worker.begin(&page_in), Outcome::Begun);
         assert_eq!(wait(&mut worker, 1), [("page_in", Outcome::Unchanged)]);
         let pipe = tree.opened();
@@ -362,14 +372,14 @@ mod tests {
     fn reading_ahead_of_a_launch_waits_for_nothing_and_ends_on_request() {
         let tree = Tree::new();
         let mut worker = tree.worker();
-        assert_eq!(worker.begin(&page_out("app-a-1.scope")), Outcome::Begun);
-        let prefetch = prefetch("app-a-1.scope");
-        assert!(!worker.end_prefetch("app-a-1.scope"), "nothing is read yet");
+        assert_eq!(worker.begin(&tree.page_out("app-a-1.scope")), Outcome::Begun);
+        let prefetch = prefetch(&tree.of("app-a-1.scope"));
+        assert!(!worker.end_prefetch(&tree.of("app-a-1.scope")), "nothing is read yet");
         assert_eq!(worker.begin(&prefetch), Outcome::Begun);
-        assert!(worker.end_prefetch("app-a-1.scope") && !worker.end_prefetch("app-b-1.scope"));
+        assert!(worker.end_prefetch(&tree.of("app-a-1.scope")) && !worker.end_prefetch(&tree.of("app-b-1.scope")));
         let none = Outcome::Prefetched { read_bytes: 0, changed_files: 0, complete: false };
         assert_eq!(wait(&mut worker, 1), [("prefetch", none)], "no file of it is anywhere");
-        assert!(!worker.end_prefetch("app-a-1.scope"));
+        assert!(!worker.end_prefetch(&tree.of("app-a-1.scope")));
         let pipe = tree.opened();
         worker.cancel_page_outs();
         say(pipe, "app-a-1.scope");
@@ -380,21 +390,22 @@ mod tests {
     fn the_end_of_a_launch_ends_no_other_reading_ahead() {
         let tree = Tree::new();
         let mut worker = tree.worker();
-        for group in ["app-a-1.scope", "app-b-1.scope"] {
+        let [a, b] = ["app-a-1.scope", "app-b-1.scope"].map(|name| tree.of(name));
+        for group in [&a, &b] {
             assert_eq!(worker.begin(&prefetch(group)), Outcome::Begun);
         }
-        assert!(worker.end_prefetch("app-a-1.scope"));
-        assert_eq!(worker.begin(&prefetch("app-a-1.scope")), Outcome::Begun, "it is launched again");
+        assert!(worker.end_prefetch(&a));
+        assert_eq!(worker.begin(&prefetch(&a)), Outcome::Begun, "it is launched again");
         let is_over = |(_, begun): &Job| Cancel { shared: Some((&worker.shared, begun)) }.is_launch_over();
         let found: Vec<_> = worker.under_way.iter().map(|job| (job.0.group(), is_over(job))).collect();
-        assert_eq!(found, [("app-a-1.scope", true), ("app-b-1.scope", false), ("app-a-1.scope", false)]);
+        assert_eq!(found, [(a.as_str(), true), (b.as_str(), false), (a.as_str(), false)]);
     }
 
     #[test]
     fn the_end_of_the_worker_ends_what_it_does() {
         let tree = Tree::new();
         let mut worker = tree.worker();
-        assert_eq!(worker.begin(&page_out("app-a-1.scope")), Outcome::Begun);
+        assert_eq!(worker.begin(&tree.page_out("app-a-1.scope")), Outcome::Begun);
         let pipe = tree.opened();
         std::thread::scope(|scope| {
             scope.spawn(move || say(pipe, "app-a-1.scope"));

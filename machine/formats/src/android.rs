@@ -93,6 +93,19 @@ pub struct AppGroups {
     pub v1: Option<&'static str>,
 }
 
+impl AppGroups {
+    /// Where the group that is at `dir` here may be in the hierarchy that begins at `other`: the same way down, on
+    /// Android maybe below another folder for apps.
+    #[must_use]
+    pub fn in_other(&self, other: &Path, dir: &Path) -> Vec<PathBuf> {
+        let same = dir.strip_prefix(&self.mount_point).ok().map(|below| other.join(below));
+        let below = dir.strip_prefix(&self.root).ok();
+        same.into_iter()
+            .chain(below.into_iter().flat_map(|below| [other.join(below), other.join(APPS).join(below)]))
+            .collect()
+    }
+}
+
 /// The hierarchy in which apps have groups: where Android's have some, as `groups_in` a directory says, else version 2.
 #[must_use]
 pub fn app_groups(mounts: &[Mount], groups_in: impl Fn(&Path) -> Vec<PathBuf>) -> Option<AppGroups> {

@@ -85,6 +85,17 @@ pub fn android_uid(dir: &Path) -> Option<u32> {
     is_app_user(uid).then_some(uid)
 }
 
+/// The user by the slice that a group lies in, as logind and the user's manager make them, or by its folder on Android.
+/// Only the first parts count, which are root's: below them a user gives any names.
+#[must_use]
+pub fn user_by_place(path: &Path) -> Option<u32> {
+    let mut parts = path.iter().filter_map(|part| part.to_str());
+    match (parts.next()?, parts.next()) {
+        ("user.slice", Some(slice)) => slice.strip_prefix("user-")?.strip_suffix(".slice")?.parse().ok(),
+        ("apps", Some(user)) | (user, _) => user.strip_prefix("uid_")?.parse().ok(),
+    }
+}
+
 /// The id of an app from the name of its group: of `app[-LAUNCHER]-ID-RANDOM.scope` and
 /// `app[-LAUNCHER]-ID[@RANDOM].service`, where a hyphen in the id is written `\x2d`, RANDOM is a number or UUID, and a
 /// launcher has no dot; of snaps `NAME_APP`; of what the bus started its name there; of the surfaces of Ghostty
@@ -137,6 +148,23 @@ mod tests {
             ("user@1000.service", false),
         ] {
             assert_eq!(is_app(name), app, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_user_of_a_place_is_that_of_its_first_parts() {
+        for (path, user) in [
+            ("user.slice/user-1000.slice/user@1000.service/app.slice/app-x-1.scope", Some(1000)),
+            ("user.slice/user-1001.slice/session-2.scope", Some(1001)),
+            ("user.slice/user-1000.slice/user@1000.service/user.slice/user-0.slice/app-x-1.scope", Some(1000)),
+            ("apps/uid_10123/pid_400", Some(10_123)),
+            ("uid_10123/pid_400", Some(10_123)),
+            ("app-x-1.scope", None),
+            ("machine.slice/user-1000.slice", None),
+            ("user.slice/user-.slice/user@x.service", None),
+            ("system.slice/uid_10123", None),
+        ] {
+            assert_eq!(user_by_place(Path::new(path)), user, "{path}");
         }
     }
 

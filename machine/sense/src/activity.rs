@@ -65,9 +65,7 @@ impl Hierarchies {
         if *other == apps.mount_point {
             return Some(dir.to_owned());
         }
-        let below = dir.strip_prefix(&apps.root).ok()?;
-        let dirs = [other.join(below), other.join("apps").join(below)];
-        dirs.into_iter().find(|dir| sense.path(dir).is_dir())
+        apps.in_other(other, dir).into_iter().find(|dir| sense.path(dir).is_dir())
     }
 
     /// How many processes of the group at `dir`, its directory where apps have groups, the out-of-memory killer has

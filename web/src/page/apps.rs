@@ -105,7 +105,7 @@ fn line(view: &View<'_>, row: &AppMemory, place: usize, id: &str, wish: &Markup)
             (language.fill(texts::NUMBER, &[&(place + 1)]), html! { (why) })
         }
     };
-    let name = if row.id.is_empty() { &row.group } else { &row.id };
+    let name = if row.id.is_empty() { brisk_core::group::name(&row.group) } else { &row.id };
     let cell = |head: Text, class: &str, inside: &Markup| {
         html! { td class=[(!class.is_empty()).then_some(class)] data-head=(view.say(head)) { (inside) } }
     };

@@ -52,7 +52,11 @@ pub(super) fn add(view: &View<'_>, machine: &Machine, parts: &mut Parts) {
 fn with_ids(said: &Said, machine: &Machine) -> Said {
     let part = |part: &Part| match part {
         Part::Text(text) => {
-            let app = machine.status.apps.iter().find(|app| app.group == *text && !app.id.is_empty());
+            let app = machine
+                .status
+                .apps
+                .iter()
+                .find(|app| brisk_core::group::name(&app.group) == *text && !app.id.is_empty());
             Part::Text(app.map_or(text, |app| &app.id).clone())
         }
         Part::Said(said) => Part::Said(with_ids(said, machine)),

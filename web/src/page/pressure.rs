@@ -116,7 +116,7 @@ trait Shown {
 
 impl Shown for App {
     fn shown(&self) -> &str {
-        if self.id.is_empty() { &self.group } else { &self.id }
+        if self.id.is_empty() { brisk_core::group::name(&self.group) } else { &self.id }
     }
 }
 

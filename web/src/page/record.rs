@@ -103,7 +103,7 @@ fn by(view: &View<'_>, engine: &str) -> String {
 }
 
 fn decision(view: &View<'_>, of: &SettingState, is_new: bool) -> Block {
-    let id = id_of("decided", &of.knob().to_string());
+    let id = id_of("decided", &of.knob().text());
     let resolved = &of.resolved;
     let cell = |head: Text, class: &str, inside: Markup| {
         html! { td class=[(!class.is_empty()).then_some(class)] data-head=(view.say(head)) { (inside) } }

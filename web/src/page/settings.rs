@@ -24,7 +24,7 @@ pub(super) fn add(view: &View<'_>, machine: &Machine, parts: &mut Parts) {
         },
     );
     let rows = shown.into_iter().map(|of| {
-        let id = id_of("setting", &of.knob().to_string());
+        let id = id_of("setting", &of.knob().text());
         let html = line(view, of, &id);
         Block::new(id, html)
     });

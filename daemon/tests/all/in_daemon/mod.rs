@@ -1,11 +1,13 @@
 //! An app whose memory a daemon writes out and reads back. A test program that uses this module has the modules
 //! `harness` and `swapped`.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use brisk_act::{Actuator, Paths};
 use brisk_api::{AppPages, Pages, Status};
 use brisk_core::action::{AddressRange, Once};
+use brisk_core::group::GroupKey;
 use brisk_core::outcome::Outcome;
 use brisk_sense::Sense;
 use serde_json::Value;
@@ -74,7 +76,10 @@ impl Swapped {
     }
 
     pub(crate) fn swap_out(&mut self) {
-        let out = Once::PageOut { group: self.name.clone(), ranges: vec![self.range(0, PAGES)] };
+        let v2 = Sense::default().cgroups().expect("Linux").v2.expect("mounted");
+        let inode = std::fs::metadata(v2.mount_point.join(&self.name)).expect("a group").ino();
+        let group = GroupKey::Control { inode, path: &self.name }.text();
+        let out = Once::PageOut { group, ranges: vec![self.range(0, PAGES)] };
         assert_eq!(perform(&mut self.actuator, &out), Outcome::Done);
     }
 }
@@ -88,7 +93,7 @@ pub(crate) fn front(daemon: &Briskd, group: Option<&str>) {
 pub(crate) fn pages(daemon: &Briskd, name: &str) -> AppPages {
     let pages: Pages = daemon.client().call("GetPages", &[("app", name.into())], "pages").expect("it answers");
     assert!(pages.active);
-    pages.survey.apps.into_iter().find(|row| row.group == name).expect("it runs")
+    pages.survey.apps.into_iter().find(|row| brisk_core::group::is_meant(&row.group, &name)).expect("it runs")
 }
 
 /// What was read back of the app so far.

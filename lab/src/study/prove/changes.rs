@@ -45,7 +45,7 @@ fn of(all: impl Iterator<Item = Decided>) -> Changes {
         }
         for (knob, outcome) in decided.outcomes {
             // Each launch has a group of its own; a setting that all of them got is reported once.
-            let is_of_an_app = knob.group().is_some_and(|group| group.starts_with("app-"));
+            let is_of_an_app = knob.group().is_some_and(|group| brisk_core::group::name(group).starts_with("app-"));
             let knob = if is_of_an_app { format!("{} of the app", knob.setting()) } else { knob.to_string() };
             let (from, to) = match outcome {
                 Outcome::Written { from, to } => (from, to),
@@ -100,15 +100,15 @@ mod tests {
             decided("queue/sda/nr_requests", false, "4"),
             decided("queue/sda/nr_requests", true, "8"),
             decided("queue/sda/nr_requests", true, "16"),
-            decided("io_priority/app-a-1.scope", true, "realtime 4"),
-            decided("io_priority/app-a-2.scope", true, "realtime 4"),
+            decided("io_priority/app-a-1.scope", true, "best-effort 0"),
+            decided("io_priority/app-a-2.scope", true, "best-effort 0"),
         ];
         let changes = of(all.into_iter());
         let values: Vec<(&str, &[String])> =
             changes.settings.iter().map(|one| (one.knob.as_str(), one.values.as_slice())).collect();
         let words = |all: &[&str]| all.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
         let expected =
-            [("io_priority of the app", words(&["realtime 4"])), ("queue/sda/nr_requests", words(&["8", "16"]))];
+            [("io_priority of the app", words(&["best-effort 0"])), ("queue/sda/nr_requests", words(&["8", "16"]))];
         assert_eq!(values, expected.each_ref().map(|(knob, values)| (*knob, values.as_slice())));
         assert_eq!(changes.set_ups, ["smartio: default for emmc"]);
     }

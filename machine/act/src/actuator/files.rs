@@ -42,7 +42,7 @@ impl Actuator {
         outcomes
     }
 
-    /// Where a knob is: groups of two users may have one name.
+    /// Where a knob is.
     fn files_of(&mut self, knob: &Knob) -> Result<Vec<PathBuf>, Error> {
         if let Knob::Vm { setting } = knob {
             let file = vm_file(&self.paths, *setting);
@@ -51,7 +51,8 @@ impl Actuator {
         let (Some(group), Some(name)) = (knob.group(), knob.file()) else { return Ok(Vec::new()) };
         // The first version has a hierarchy for each controller.
         let is_old = matches!(knob, Knob::Group { setting: GroupSetting::MemorySoftLimit, .. });
-        let dirs = if is_old { groups::named_in_old_memory(&self.paths, group) } else { self.dirs_of(group)? };
+        let dirs = self.dirs_of(group)?;
+        let dirs = if is_old { groups::in_old_memory(&self.paths, group).into_iter().collect() } else { dirs };
         Ok(dirs.iter().map(|dir| dir.join(name)).filter(|file| file.is_file()).collect())
     }
 

@@ -1,7 +1,10 @@
 //! I/O priorities of control groups. All groups of one call share the writes of the journal: each syncs a file and a
 //! directory to the disk that the foreground waits for.
+//!
+//! Threads inherit a priority, and take it to another group. A launch of their own gives them that of their group; when
+//! a priority is taken back, it is taken from all that inherited it ([`groups::sweep`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use brisk_core::knob::Knob;
@@ -9,6 +12,7 @@ use brisk_core::order::Order as _;
 use brisk_core::outcome::{Outcome, Outcomes};
 
 use super::{Actuator, refused};
+use crate::groups::Ours;
 use crate::ioprio::IoPriority;
 use crate::journal::PriorityEntry;
 use crate::{Error, groups};
@@ -42,7 +46,6 @@ impl Actuator {
         if open.is_empty() && released.is_empty() {
             return outcomes;
         }
-        self.learn_dirs(open.iter().chain(&released));
         let mut plans = Vec::new();
         for group in &open {
             let planned = self.dirs_of(group).and_then(|dirs| self.plan_priority(group, dirs, &requested[group]));
@@ -52,7 +55,9 @@ impl Actuator {
                 Err(error) => drop(outcomes.insert(knob(group), refused(&error))),
             }
         }
-        for (group, outcome) in self.give_priorities(plans).into_iter().chain(self.take_back(&released)) {
+        let gone = open.iter().filter(|group| outcomes.get(&knob(group)) == Some(&Outcome::Gone));
+        let ended: Vec<String> = released.into_iter().chain(gone.cloned()).collect();
+        for (group, outcome) in self.give_priorities(plans).into_iter().chain(self.take_back(&ended)) {
             outcomes.insert(knob(&group), outcome);
         }
         outcomes
@@ -69,17 +74,20 @@ impl Actuator {
                 (false, _) => Outcome::Planned { from: Some(groups::NONE.to_owned()), to: Some(value) },
             }));
         };
+        let ours = Ours::of(&self.paths, journal.priorities().iter());
         let known = journal.priorities().iter().find(|entry| entry.group == group).cloned();
         if dirs.is_empty() {
-            // With the group went its threads. What the file still tells of it concerns nothing.
-            journal.priorities().retain(|entry| entry.group != group);
-            journal.save()?;
             return Ok(Err(Outcome::Gone));
         }
-        let nothing = || PriorityEntry { group: group.to_owned(), values: Vec::new(), not_ours: Vec::new() };
+        let nothing = || PriorityEntry {
+            group: group.to_owned(),
+            since_ticks: groups::now_ticks(),
+            values: Vec::new(),
+            not_ours: Vec::new(),
+        };
         let mut entry = known.unwrap_or_else(nothing);
         if entry.values == [value.clone()] {
-            let given = groups::give(&entry, &dirs, Some(priority))?;
+            let given = groups::give(&entry, &dirs, Some(priority), &ours)?;
             // A process that enters a group does so some time after the group was made.
             if given.threads > 0 && given.changed == 0 {
                 self.verified_knobs.insert(knob(group), (value, Outcome::Unchanged));
@@ -88,7 +96,7 @@ impl Actuator {
         }
         let from = entry.values.last().cloned().unwrap_or_else(|| groups::NONE.to_owned());
         if !entry.values.contains(&value) {
-            entry.not_ours.extend(groups::holders(&dirs, priority));
+            entry.not_ours.extend(groups::holders(&dirs, priority, &ours));
             entry.values.push(value.clone());
         }
         Ok(Ok(Plan { dirs, priority, value, from, entry }))
@@ -101,20 +109,21 @@ impl Actuator {
         plans.order_by_key(|plan| plan.priority);
         let before = journal.priorities().clone();
         plans.iter().for_each(|plan| put(journal.priorities(), &plan.entry));
+        let ours = Ours::of(&self.paths, journal.priorities().iter());
         if let Err(error) = journal.save() {
             *journal.priorities() = before;
             return plans.into_iter().map(|plan| (plan.entry.group, refused(&error))).collect();
         }
         let mut outcomes = Vec::new();
         for Plan { dirs, priority, value, from, mut entry } in plans {
-            let outcome = match groups::give(&entry, &dirs, Some(priority)) {
+            let outcome = match groups::give(&entry, &dirs, Some(priority), &ours) {
                 Ok(_) => {
                     entry.values = vec![value.clone()];
                     Outcome::Written { from, to: value }
                 }
                 Err(error) => {
                     // What some threads have by now is undone with the rest, at the latest.
-                    if groups::give(&entry, &dirs, None).is_ok() {
+                    if groups::give(&entry, &dirs, None, &ours).is_ok() {
                         entry.values.clear();
                     }
                     refused(&error)
@@ -131,28 +140,47 @@ impl Actuator {
         outcomes
     }
 
-    fn take_back(&mut self, released: &[String]) -> Vec<(String, Outcome)> {
-        let mut outcomes = Vec::new();
-        for group in released {
-            let dirs = self.dirs_of(group);
-            let Some(journal) = &mut self.journal else { return outcomes };
-            let Some(entry) = journal.priorities().iter().find(|entry| entry.group == *group).cloned() else {
-                continue;
-            };
-            let dirs = match dirs {
-                Err(Error::NoGroups) => Ok(Vec::new()),
+    /// Takes priorities back from groups that are not to have them any more, and from what inherited them. What is not
+    /// complete stays in the journal.
+    fn take_back(&mut self, ended: &[String]) -> Vec<(String, Outcome)> {
+        let known = self.journal.as_mut().map(|journal| journal.priorities().clone()).unwrap_or_default();
+        let (ended, mut kept): (Vec<PriorityEntry>, Vec<PriorityEntry>) =
+            known.into_iter().partition(|entry| ended.contains(&entry.group));
+        if ended.is_empty() {
+            return Vec::new();
+        }
+        let ours = Ours::of(&self.paths, &ended);
+        let (mut outcomes, mut failed) = (Vec::new(), Vec::new());
+        for entry in &ended {
+            let dirs = match self.dirs_of(&entry.group) {
+                Err(Error::NoGroups | Error::NotAGroup(_)) => Ok(Vec::new()),
                 found => found,
             };
-            let outcome = match dirs.and_then(|dirs| groups::give(&entry, &dirs, None).map(|_| !dirs.is_empty())) {
-                Ok(there) => {
-                    journal.priorities().retain(|entry| entry.group != *group);
-                    if there { Outcome::Restored { to: groups::NONE.to_owned() } } else { Outcome::Gone }
+            let outcome = match dirs.and_then(|dirs| groups::give(entry, &dirs, None, &ours).map(|_| dirs.is_empty())) {
+                Ok(true) => Outcome::Gone,
+                Ok(false) => Outcome::Restored { to: groups::NONE.to_owned() },
+                Err(error) => {
+                    failed.push(entry.clone());
+                    refused(&error)
                 }
-                Err(error) => refused(&error),
             };
-            outcomes.push((group.clone(), outcome));
+            outcomes.push((entry.group.clone(), outcome));
         }
-        if let Some(Err(error)) = self.journal.as_mut().map(crate::Journal::save) {
+        let stays = kept.iter().flat_map(|entry| groups::kept(entry, &self.dirs_of(&entry.group).unwrap_or_default()));
+        let stays: BTreeSet<_> = stays.collect();
+        if let Err(error) = groups::sweep(&self.paths, &ours, &stays) {
+            failed.clone_from(&ended);
+            outcomes.iter_mut().for_each(|(_, outcome)| *outcome = refused(&error));
+        }
+        // What these groups have by inheritance is taken back with the rest of theirs.
+        for entry in &mut kept {
+            let has_it = |of: &&PriorityEntry| of.values.iter().any(|value| entry.values.contains(value));
+            let since_ticks = ended.iter().filter(has_it).map(|of| of.since_ticks).min();
+            entry.since_ticks = entry.since_ticks.min(since_ticks.unwrap_or(u64::MAX));
+        }
+        let Some(journal) = &mut self.journal else { return outcomes };
+        *journal.priorities() = kept.into_iter().chain(failed).collect();
+        if let Err(error) = journal.save() {
             outcomes.iter_mut().for_each(|(_, outcome)| *outcome = refused(&error));
         }
         outcomes

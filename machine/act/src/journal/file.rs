@@ -4,7 +4,7 @@
 //! {"schema_version":3,"lines":[
 //! {"crc32":"1f3a0c77","journal":{"version":3,"name":"briskd","owner":{...},"lines":2}},
 //! {"crc32":"90ab12cd","entry":{"device":"/sys/block/sda","knob":"scheduler","original":"none",...}},
-//! {"crc32":"77e0d1f0","priority":{"group":"app-x-1.scope",...}},
+//! {"crc32":"77e0d1f0","priority":{"group":"4711/user.slice/app-x-1.scope",...}},
 //! {"crc32":"1f3a0c77","journal":{...}}
 //! ]}
 //! ```
@@ -190,8 +190,9 @@ mod tests {
             original,
             ours,
         });
-        let priority = ("[a-z.]{1,8}", prop::collection::vec(any::<u32>(), 0..3))
-            .prop_map(|(group, not_ours)| PriorityEntry { group, values: vec!["idle".to_owned()], not_ours });
+        let priority = ("[a-z.]{1,8}", prop::collection::vec(any::<u32>(), 0..3)).prop_map(|(group, not_ours)| {
+            PriorityEntry { group, since_ticks: 7, values: vec!["idle".to_owned()], not_ours }
+        });
         let identity = any::<(bool, u64)>().prop_map(|(is_group, number)| match is_group {
             true => Identity::Inode(number),
             false => Identity::Kernel,

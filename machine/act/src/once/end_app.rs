@@ -3,7 +3,7 @@
 //! Nothing waits: [`begin`] asks, and the daemon calls [`Ending::advance`] when the time has come. Each process is held
 //! by a pidfd from before it is known to be in the group, so that a later process of its number is never ended. At the
 //! end `cgroup.kill` (Linux 5.14) ends the group as a whole, those included that were made meanwhile; without it the
-//! processes are listed until no new ones come. A group that was made anew under the same name is another app, and
+//! processes are listed until no new ones come. A group that was made anew in the same place is another app, and
 //! left.
 //!
 //! A group that brisk froze is thawed once its processes have the signal, since a frozen process does not end by
@@ -83,7 +83,7 @@ pub(super) fn begin(
         }
     }
     if asked.is_empty() {
-        let group = group.name.to_owned();
+        let group = group.name();
         return refused.map_or(Ok(None), |(pid, source)| Err(Error::Process { pid, group, what: "end", source }));
     }
     // What cannot be thawed stays in the journal, and is killed at the deadline.
@@ -203,8 +203,7 @@ impl Ending {
         }
         // After the signals: not one of its processes runs again.
         self.dirs().filter(|dir| dir.join("freezer.state").is_file()).for_each(|dir| freezer::let_die(dir));
-        let of_group = self.once.group().to_owned();
-        refused.map_or(Ok(()), |source| Err(Error::NotKilled { group: of_group, source }))
+        refused.map_or(Ok(()), |source| Err(Error::NotKilled { group: group.name(), source }))
     }
 }
 

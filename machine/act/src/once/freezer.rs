@@ -63,8 +63,7 @@ pub(crate) fn is_freeze(entry: &FileEntry) -> bool {
     kind(&entry.file).is_some()
 }
 
-/// The files that freeze a group, and the freezer. Where both versions have a group of this name, the one that has
-/// processes.
+/// The files that freeze a group, and the freezer. Where both versions have it, the one that has processes.
 fn files(group: &Group<'_>) -> (Vec<PathBuf>, Freezer) {
     let of = |dirs: &[PathBuf], freezer: Freezer| -> Vec<PathBuf> {
         dirs.iter().map(|dir| dir.join(freezer.file())).filter(|file| file.is_file()).collect()
@@ -80,12 +79,12 @@ fn files(group: &Group<'_>) -> (Vec<PathBuf>, Freezer) {
 /// Freezes it.
 ///
 /// # Errors
-/// When no freezer has a group of this name, no keeper holds it, or the journal or the file cannot be written.
+/// When no freezer has this group, no keeper holds it, or the journal or the file cannot be written.
 pub(super) fn freeze(journal: &mut Journal, keeper: Option<&mut Keeper>, group: &Group<'_>) -> Result<Outcome, Error> {
     group.must_be_a_control_group(Freezer::Unified.file())?;
     let (files, freezer) = files(group);
     if files.is_empty() {
-        return Err(Error::NoFreezer { group: group.name.to_owned() });
+        return Err(Error::NoFreezer { group: group.name() });
     }
     if let Some(keeper) = keeper {
         // What was frozen externally is not brisk's to thaw.

@@ -1,73 +1,81 @@
 //! An app's group: its directories in each hierarchy, and its processes.
 //!
-//! The group of one name may be in the hierarchy of version 2 and, where the controllers are still those of version 1,
-//! in those of the freezer and of the memory controller (kernel: Documentation/admin-guide/cgroup-v1). A session of
-//! processes has none of them.
+//! It is in the hierarchy in which apps have groups, where its key says ([`crate::groups`]); where the controllers are
+//! still those of version 1, the groups of the same way down in those of the freezer and of the memory controller are
+//! the app's too (kernel: Documentation/admin-guide/cgroup-v1). A session of processes has none of them.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
-use brisk_formats::{Mount, parse_mounts};
+use brisk_core::group::{GroupKey, name, parse};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
+use crate::groups::Hierarchies;
 use crate::setting_file::By;
 use crate::{Error, Paths, groups};
 
 #[derive(Debug)]
 pub(super) struct Group<'a> {
     pub(super) paths: &'a Paths,
-    pub(super) name: &'a str,
-    /// In the hierarchy of version 2; or, of a session, those of its processes in /proc.
+    pub(super) key: &'a str,
+    /// In the hierarchy of apps; or, of a session, those of its processes in /proc.
     pub(super) unified: Vec<PathBuf>,
     /// In that of the freezer of version 1.
     pub(super) freezer: Vec<PathBuf>,
-    /// In that of the memory controller of version 1: of this name, or else the one that has its processes.
+    /// In that of the memory controller of version 1: in the same place, or else the one that has its processes.
     pub(super) memory: Vec<PathBuf>,
+    /// What /proc/PID/cgroup may call it.
+    shown: Vec<PathBuf>,
 }
 
 impl<'a> Group<'a> {
     /// Finds it.
     ///
     /// # Errors
-    /// When `name` is no name of a group.
-    pub(super) fn find(paths: &'a Paths, name: &'a str) -> Result<Self, Error> {
-        let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_));
-        if name.is_empty() || name.contains(char::is_control) || !Path::new(name).components().all(is_plain) {
-            return Err(Error::NotAGroup(name.to_owned()));
-        }
-        let unified = match groups::named(paths, name) {
-            Err(Error::NoGroups) => Vec::new(),
+    /// When `key` is none.
+    pub(super) fn find(paths: &'a Paths, key: &'a str) -> Result<Self, Error> {
+        let mut group =
+            Self { paths, key, unified: Vec::new(), freezer: Vec::new(), memory: Vec::new(), shown: Vec::new() };
+        let Some(GroupKey::Control { inode, path }) = parse(key) else {
+            group.unified = groups::dirs(paths, key)?;
+            return Ok(group);
+        };
+        let hierarchies = match Hierarchies::of(paths) {
+            Err(Error::NoGroups) => return Ok(group),
             found => found?,
         };
-        if groups::session(name).is_some() {
-            return Ok(Self { paths, name, unified, freezer: Vec::new(), memory: Vec::new() });
-        }
-        let mounts = fs::read(paths.proc.join("self/mountinfo")).unwrap_or_default();
-        let mounts = parse_mounts(&mounts).unwrap_or_default();
-        let of =
-            |controller| controller_mount(&mounts, controller).map_or_else(Vec::new, |root| groups::find(&root, name));
-        let mut memory = of("memory");
-        if memory.is_empty() {
-            memory.extend(controller_mount(&mounts, "memory").and_then(|root| own_group(paths, &root, &unified)));
-        }
-        Ok(Self { paths, name, unified, freezer: of("freezer"), memory })
+        let Some(dir) = hierarchies.dir(inode, path) else { return Ok(group) };
+        group.shown = hierarchies.shown(&dir);
+        group.freezer.extend(hierarchies.in_version_1("freezer", &dir));
+        let memory = hierarchies.in_version_1("memory", &dir).or_else(|| {
+            let root = &hierarchies.version_1("memory")?.mount_point;
+            own_group(paths, root, std::slice::from_ref(&dir))
+        });
+        group.memory.extend(memory);
+        group.unified.push(dir);
+        Ok(group)
+    }
+
+    /// What people call it.
+    pub(super) fn name(&self) -> String {
+        name(self.key).to_owned()
     }
 
     pub(super) fn is_session(&self) -> bool {
-        groups::session(self.name).is_some()
+        groups::session(self.key).is_some()
     }
 
     /// For what actions on it write a file.
     pub(super) fn by(&self) -> By {
-        By::Group(self.name.to_owned())
+        By::Group(self.key.to_owned())
     }
 
-    /// Whether nothing has this name.
+    /// Whether it is no more.
     pub(super) fn is_gone(&self) -> bool {
         self.dirs().next().is_none()
     }
@@ -87,10 +95,10 @@ impl<'a> Group<'a> {
     /// Whether it has this process now.
     pub(super) fn has(&self, pid: u32) -> bool {
         let dir = self.paths.proc.join(pid.to_string());
-        if let Some(session) = groups::session(self.name) {
+        if let Some(session) = groups::session(self.key) {
             return groups::session_of(&dir) == Some(session);
         }
-        fs::read_to_string(dir.join("cgroup")).is_ok_and(|text| is_below(&text, self.name))
+        fs::read_to_string(dir.join("cgroup")).is_ok_and(|text| is_below(&text, &self.shown))
     }
 
     /// A descriptor of one of its processes; `None` when there is no such process in it. The process is checked while
@@ -115,7 +123,7 @@ impl<'a> Group<'a> {
     /// When it is a session.
     pub(super) fn must_be_a_control_group(&self, file: &'static str) -> Result<(), Error> {
         if self.is_session() {
-            return Err(Error::Session { group: self.name.to_owned(), file });
+            return Err(Error::Session { group: self.name(), file });
         }
         Ok(())
     }
@@ -150,12 +158,6 @@ pub(super) fn has_ended(pidfd: &OwnedFd) -> bool {
     poll(&mut watched, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
 }
 
-/// Where a controller of version 1 is mounted.
-fn controller_mount(mounts: &[Mount], controller: &str) -> Option<PathBuf> {
-    let has_it = |mount: &&Mount| mount.super_options.iter().any(|option| option == controller);
-    mounts.iter().filter(|mount| mount.fs_type == "cgroup").find(has_it).map(|mount| mount.mount_point.clone())
-}
-
 /// The group of the memory controller of version 1 that has processes of the groups at `unified` and no others,
 /// whatever its name is: what puts an app into its groups may name them differently. Neither the root nor a group with
 /// others below it is an app's own.
@@ -170,34 +172,32 @@ fn own_group(paths: &Paths, root: &Path, unified: &[PathBuf]) -> Option<PathBuf>
     is_own.then_some(dir)
 }
 
-/// Whether the text of /proc/PID/cgroup (`ID:controllers:path`, cgroups(7)) has a group of this name, or one below it.
-fn is_below(text: &str, name: &str) -> bool {
-    let paths = text.lines().filter_map(|line| line.splitn(3, ':').nth(2));
-    paths.into_iter().any(|path| Path::new(path).ancestors().any(|group| group.ends_with(name)))
+/// Whether the text of /proc/PID/cgroup (`ID:controllers:path`, cgroups(7)) has one of these groups, or one below it.
+fn is_below(text: &str, groups: &[PathBuf]) -> bool {
+    let mut paths = text.lines().filter_map(|line| line.splitn(3, ':').nth(2));
+    paths.any(|path| groups.iter().any(|group| Path::new(path).starts_with(group)))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt as _;
+
     use super::*;
     use proptest::prelude::*;
 
     #[test]
-    fn a_controller_is_found_among_its_mount_options() {
-        let text = b"30 1 0:27 / /sys/fs/cgroup/a\\040b rw - cgroup cgroup rw,cpu,freezer\n\
-                     31 1 0:28 / /two rw - cgroup2 cgroup2 rw,memory\n";
-        let mounts = parse_mounts(text).expect("mounts");
-        assert_eq!(controller_mount(&mounts, "freezer"), Some(PathBuf::from("/sys/fs/cgroup/a b")));
-        assert_eq!(controller_mount(&mounts, "memory"), None);
-    }
-
-    #[test]
-    fn a_process_is_in_the_groups_above_its_own() {
+    fn a_process_is_in_its_group_and_those_above_and_in_none_of_their_names() {
         let text = "4:memory:/phone/app-x-1.scope/inner\n0::/my-app-y-1.scope\n";
-        for (name, is_in) in
-            [("app-x-1.scope", true), ("phone/app-x-1.scope", true), ("app-y-1.scope", false), ("app-x-1", false)]
-        {
-            assert_eq!(is_below(text, name), is_in, "{name}");
+        for (group, is_in) in [
+            ("/phone/app-x-1.scope", true),
+            ("/phone", true),
+            ("/app-x-1.scope", false),
+            ("/app-y-1.scope", false),
+            ("/phone/app-x-1", false),
+        ] {
+            assert_eq!(is_below(text, &[group.into()]), is_in, "{group}");
         }
+        assert!(!is_below(text, &[]));
     }
 
     #[test]
@@ -219,7 +219,9 @@ mod tests {
         put("two/app-x-1.scope/cgroup.procs", "7\n9\n");
         put("proc/7/cgroup", "4:memory:/phone/x\n0::/app-x-1.scope\n");
         put("memory/phone/x/cgroup.procs", "7\n9\n");
-        let memory = || Group::find(&paths, "app-x-1.scope").expect("a name").memory;
+        let inode = fs::metadata(at("two/app-x-1.scope")).expect("a group").ino();
+        let key = GroupKey::Control { inode, path: "app-x-1.scope" }.text();
+        let memory = || Group::find(&paths, &key).expect("a key").memory;
         assert_eq!(memory(), [at("memory/phone/x")]);
         put("memory/phone/x/cgroup.procs", "7\n8\n9\n");
         assert_eq!(memory(), [""; 0].map(PathBuf::from), "8 is another's");
@@ -229,23 +231,25 @@ mod tests {
         put("proc/7/cgroup", "4:memory:/\n0::/app-x-1.scope\n");
         put("memory/cgroup.procs", "7\n9\n");
         assert_eq!(memory(), [""; 0].map(PathBuf::from), "the root is no app's");
-        // One of its own name goes before.
+        // One in the same place goes before, one of its name elsewhere does not.
         put("memory/user/app-x-1.scope/cgroup.procs", "");
-        assert_eq!(memory(), [at("memory/user/app-x-1.scope")]);
+        assert_eq!(memory(), [""; 0].map(PathBuf::from), "another user's");
+        put("memory/app-x-1.scope/cgroup.procs", "");
+        assert_eq!(memory(), [at("memory/app-x-1.scope")]);
     }
 
     #[test]
-    fn what_is_no_name_is_refused() {
+    fn what_is_no_key_is_refused() {
         let paths = Paths { proc: "/nonexistent".into(), ..Paths::default() };
-        for name in ["", "/", "..", "a/../b", "/a", "a\nb"] {
+        for name in ["", "/", "..", "7/a/../b", "7//a", "7/a\nb", "app-x-1.scope", "system.slice"] {
             assert!(matches!(Group::find(&paths, name), Err(Error::NotAGroup(found)) if found == name), "{name:?}");
         }
     }
 
     proptest! {
         #[test]
-        fn no_text_makes_the_parser_panic(text in ".*", name in ".*") {
-            let _ = is_below(&text, &name);
+        fn no_text_makes_the_parser_panic(text in ".*", group in ".*") {
+            let _ = is_below(&text, &[group.into()]);
         }
     }
 }

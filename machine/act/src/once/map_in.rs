@@ -28,7 +28,7 @@ pub(super) fn map_in(
     let (mut read_bytes, mut refused) = (0, None);
     for of_process in ranges.chunk_by(|a, b| a.pid == b.pid) {
         let pid = of_process[0].pid;
-        let failed = |source| Error::Process { pid, group: group.name.to_owned(), what: "map memory of", source };
+        let failed = |source| Error::Process { pid, group: group.name(), what: "map memory of", source };
         // Held meanwhile: the number stays that of this process, or the calls fail.
         let Some(_pidfd) = group.open(pid).map_err(failed)? else { continue };
         for range in of_process {

@@ -73,7 +73,7 @@ pub(super) fn page(
             return Ok(Outcome::Cancelled { done_bytes });
         }
         let pid = of_process[0].pid;
-        let failed = |source| Error::Process { pid, group: group.name.to_owned(), what: "open", source };
+        let failed = |source| Error::Process { pid, group: group.name(), what: "open", source };
         let Some(pidfd) = group.open(pid).map_err(failed)? else {
             let exists = group.paths.proc.join(pid.to_string()).exists();
             *(if exists { &mut strangers } else { &mut ended }) += of_process.len();
@@ -89,7 +89,7 @@ pub(super) fn page(
         refused = advised.refused.or(refused);
         ended += usize::from(advised.has_ended);
     }
-    let group = group.name.to_owned();
+    let group = group.name();
     match (accepted, refused) {
         (1.., _) => Ok(Outcome::Done),
         (0, Some(source)) => Err(Error::NotAdvised { group, ranges: ranges.len(), source }),

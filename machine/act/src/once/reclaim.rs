@@ -43,7 +43,7 @@ fn controller(group: &Group<'_>) -> Result<Controller, Error> {
     match (unified.is_empty(), old.is_empty()) {
         (false, _) => Ok(Controller::Unified(unified)),
         (true, false) => Ok(Controller::Old(old)),
-        (true, true) => Err(Error::NoReclaim { group: group.name.to_owned() }),
+        (true, true) => Err(Error::NoReclaim { group: group.name() }),
     }
 }
 
@@ -77,7 +77,7 @@ pub(super) fn reclaim(
     }
 }
 
-/// Reclaims `size_bytes`, from one directory after the other where groups of two users have one name.
+/// Reclaims `size_bytes`.
 fn reclaim_piece(journal: &mut Journal, group: &Group<'_>, size_bytes: u64) -> Result<Outcome, Error> {
     let mut refused = None;
     let mut rest_bytes = size_bytes;
@@ -106,7 +106,7 @@ fn reclaim_piece(journal: &mut Journal, group: &Group<'_>, size_bytes: u64) -> R
     }
     let reclaimed_bytes = size_bytes - rest_bytes;
     refused.map_or(Ok(Outcome::Gone), |source| {
-        Err(Error::Partial { group: group.name.to_owned(), wanted_bytes: size_bytes, reclaimed_bytes, source })
+        Err(Error::Partial { group: group.name(), wanted_bytes: size_bytes, reclaimed_bytes, source })
     })
 }
 
@@ -147,7 +147,7 @@ pub(super) fn drop_page_cache(journal: &mut Journal, group: &Group<'_>) -> Resul
     match (there_bytes, freed_bytes) {
         (0, _) => Ok(Outcome::Unchanged),
         (wanted_bytes, 0) => Err(Error::Partial {
-            group: group.name.to_owned(),
+            group: group.name(),
             wanted_bytes,
             reclaimed_bytes: 0,
             source: refused.unwrap_or_else(|| io::Error::from_raw_os_error(libc::EBUSY)),

@@ -13,6 +13,7 @@
 use brisk_core::action::{Ends, Once};
 use brisk_core::app::App;
 use brisk_core::app::spare::{self, Taking};
+use brisk_core::group::name;
 use brisk_core::token_bucket::TokenBucket;
 
 use crate::Error;
@@ -66,7 +67,7 @@ impl Limit {
         };
         let limit = || if taking == Taking::End { self.not_ended(sensed, now_ns) } else { None };
         let why = spared(sensed.app, taking).or_else(limit);
-        why.map_or(Ok(()), |why| Err(Error::NotNow { group: once.group().to_owned(), what, why }))
+        why.map_or(Ok(()), |why| Err(Error::NotNow { group: name(once.group()).to_owned(), what, why }))
     }
 
     /// An app was asked to end.

@@ -183,10 +183,8 @@ fn what_cannot_be_says_what_can() {
     let machine = FixtureTree::new();
     let mut actuator = machine.actuator();
     let refused =
-        |actuator: &mut Actuator, knob: &str, value: &str| match outcomes(actuator.apply(&targets(&[(knob, value)])))
-            .remove(knob)
-        {
-            Some(Outcome::Refused { why }) => why,
+        |actuator: &mut Actuator, knob: &str, value: &str| match only(actuator.apply(&targets(&[(knob, value)]))) {
+            Outcome::Refused { why } => why,
             other => panic!("{knob} {value}: {other:?}"),
         };
     let why = refused(&mut actuator, "queue/sda/mq-deadline/depth", "1");
@@ -204,7 +202,10 @@ fn what_cannot_be_says_what_can() {
     fs::remove_dir_all(machine.path("sda", "mq")).expect("fixture");
     let why = refused(&mut actuator, "queue/sda/driver_tags", "8");
     assert!(why.contains("nr_tags is missing"), "{why}");
-    let why = refused(&mut actuator, "io_priority/app.scope", "first");
+    let why = refused(&mut actuator, "io_priority/app.scope", "idle");
+    assert!(why.contains("no key"), "{why}");
+    machine.group("app.scope", &[]);
+    let why = refused(&mut actuator, &machine.io_priority("app.scope"), "first");
     assert!(why.contains("best-effort N"), "{why}");
     assert_eq!(machine.journals(), 0);
 
@@ -386,7 +387,7 @@ fn threads_that_have_a_priority_of_their_own_keep_it() {
     other.give("2", "1");
     machine.group("app.scope", &[plain.thread(), same.thread(), other.thread()]);
     let mut actuator = machine.actuator();
-    let requested = targets(&[("io_priority/app.scope", "best-effort 6")]);
+    let requested = targets(&[(&machine.io_priority("app.scope"), "best-effort 6")]);
     assert_eq!(only(actuator.apply(&requested)), written("none", "best-effort 6"));
     assert_eq!(plain.priority(), "best-effort: prio 6");
     assert_eq!(other.priority(), "best-effort: prio 1");
@@ -395,7 +396,7 @@ fn threads_that_have_a_priority_of_their_own_keep_it() {
     assert_eq!(only(actuator.apply(&requested)), Outcome::Unchanged);
     assert_eq!(late.priority(), "best-effort: prio 6", "who comes later gets it too");
 
-    let requested = targets(&[("io_priority/app.scope", "idle")]);
+    let requested = targets(&[(&machine.io_priority("app.scope"), "idle")]);
     assert_eq!(only(actuator.apply(&requested)), written("best-effort 6", "idle"));
     assert_eq!((plain.priority().as_str(), same.priority().as_str()), ("idle", "best-effort: prio 6"));
     assert_eq!(only(actuator.apply(&[])), Outcome::Restored { to: "none".to_owned() });
@@ -425,7 +426,7 @@ fn all_groups_of_one_call_share_one_write_of_the_journal() {
         events.filter(|events| !events.contains(ReadFlags::CREATE)).count()
     };
     let mut actuator = machine.actuator();
-    let knobs: Vec<String> = groups.iter().map(|group| format!("io_priority/{group}")).collect();
+    let knobs: Vec<String> = groups.iter().map(|group| machine.io_priority(group)).collect();
     let requested = |value| targets(&knobs.iter().map(|knob| (knob.as_str(), value)).collect::<Vec<_>>());
     let applied = actuator.apply(&requested("best-effort 6"));
     assert!(applied.values().all(|outcome| *outcome == written("none", "best-effort 6")), "{applied:?}");
@@ -443,9 +444,10 @@ fn all_groups_of_one_call_share_one_write_of_the_journal() {
 fn a_group_that_is_gone_is_left() {
     let machine = FixtureTree::new();
     let mut actuator = machine.actuator();
-    let requested = targets(&[("io_priority/app.scope", "best-effort 6")]);
+    let requested = targets(&[(&machine.io_priority("app.scope"), "best-effort 6")]);
     assert_eq!(only(actuator.apply(&requested)), Outcome::Gone);
     machine.group("app.scope", &[]);
+    let requested = targets(&[(&machine.io_priority("app.scope"), "best-effort 6")]);
     assert_eq!(only(actuator.apply(&requested)), written("none", "best-effort 6"));
     fs::remove_dir_all(machine.dir.path().join("cgroup/user.slice/app.scope")).expect("fixture");
     assert_eq!(only(actuator.apply(&requested)), Outcome::Gone);

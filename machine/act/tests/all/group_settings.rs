@@ -11,7 +11,7 @@ use brisk_act::{Actuator, restore_leftovers};
 use brisk_core::action::Setting;
 use brisk_core::outcome::Outcome;
 use journal_lines::of_a_dead_owner;
-use plain_tree::{Tree, outcome, targets, written};
+use plain_tree::{Tree, outcome, written};
 use proptest::prelude::*;
 
 /// Two groups with the io controller, and one without.
@@ -48,13 +48,13 @@ fn released_settings_have_their_original_values() {
     let machine = machine();
     let before = all(&machine);
     let mut actuator = machine.actuator(false);
-    let requested = targets(&[(CLASS, "promote-to-rt"), (WEIGHT, "10")]);
+    let requested = machine.targets(&[(CLASS, "promote-to-rt"), (WEIGHT, "10")]);
     let applied = actuator.apply(&requested);
     assert_eq!(outcome(&applied, CLASS), written("no-change", "promote-to-rt"));
     assert_eq!(outcome(&applied, WEIGHT), written("50", "10"));
     assert_eq!(outcome(&actuator.apply(&requested), CLASS), Outcome::Unchanged);
     let original =
-        |actuator: &Actuator, knob: &str| actuator.original(&knob.parse().expect("a knob")).map(str::to_owned);
+        |actuator: &Actuator, knob: &str| actuator.original(&machine.targets(&[(knob, "")])[0].knob).map(str::to_owned);
     assert_eq!(original(&actuator, WEIGHT), Some("50".to_owned()));
     let applied = actuator.apply(&requested[..1]);
     assert_eq!(outcome(&applied, WEIGHT), Outcome::Restored { to: "50".to_owned() });
@@ -69,7 +69,7 @@ fn a_group_without_the_controller_is_left() {
     let machine = machine();
     let mut actuator = machine.actuator(false);
     for knob in ["io.prio.class/c.scope", "io.bfq.weight/b.service", "io.weight/nobody.scope"] {
-        assert_eq!(outcome(&actuator.apply(&targets(&[(knob, "idle")])), knob), Outcome::Gone);
+        assert_eq!(outcome(&actuator.apply(&machine.targets(&[(knob, "idle")])), knob), Outcome::Gone);
     }
     assert_eq!(machine.journals(), Vec::<PathBuf>::new());
 }
@@ -77,7 +77,7 @@ fn a_group_without_the_controller_is_left() {
 #[test]
 fn limits_of_memory_are_restored_in_both_versions() {
     let machine = machine();
-    let old = machine.dir.path().join("memory/user/app-a-1.scope/memory.soft_limit_in_bytes");
+    let old = machine.dir.path().join("memory/app-a-1.scope/memory.soft_limit_in_bytes");
     let new = |name: &str| machine.path("cgroup/app-a-1.scope").join(name);
     let unlimited = "9223372036854771712\n";
     fs::create_dir_all(old.parent().expect("a group")).expect("fixture");
@@ -88,11 +88,11 @@ fn limits_of_memory_are_restored_in_both_versions() {
     let knobs = ["memory.high", "memory.low", "memory.soft_limit_in_bytes"].map(|name| format!("{name}/app-a-1.scope"));
     let requested: Vec<(&str, &str)> = knobs.iter().map(|knob| (knob.as_str(), "104857600")).collect();
     let mut actuator = machine.actuator(false);
-    let applied = actuator.apply(&targets(&requested));
+    let applied = actuator.apply(&machine.targets(&requested));
     assert_eq!(outcome(&applied, &knobs[0]), written("max", "104857600"));
     assert_eq!(outcome(&applied, &knobs[2]), written(unlimited.trim(), "104857600"));
     assert_eq!([&old, &new("memory.low")].map(|file| read(file)), ["104857600", "104857600"]);
-    let released = actuator.apply(&targets(&requested[1..]));
+    let released = actuator.apply(&machine.targets(&requested[1..]));
     assert_eq!(outcome(&released, &knobs[0]), Outcome::Restored { to: "max".to_owned() });
     actuator.restore().expect("all of it");
     assert_eq!([&old, &new("memory.high"), &new("memory.low")].map(|file| read(file)), [unlimited.trim(), "max", "0"]);
@@ -102,7 +102,7 @@ fn limits_of_memory_are_restored_in_both_versions() {
 fn a_dry_run_says_what_it_would_write() {
     let machine = machine();
     let before = all(&machine);
-    let applied = machine.actuator(true).apply(&targets(&[(CLASS, "idle"), (WEIGHT, "50")]));
+    let applied = machine.actuator(true).apply(&machine.targets(&[(CLASS, "idle"), (WEIGHT, "50")]));
     assert_eq!(
         outcome(&applied, CLASS),
         Outcome::Planned { from: Some("no-change".to_owned()), to: Some("idle".to_owned()) }
@@ -115,7 +115,7 @@ fn a_dry_run_says_what_it_would_write() {
 fn an_external_change_is_left_alone() {
     let machine = machine();
     let mut actuator = machine.actuator(false);
-    let requested = targets(&[(CLASS, "promote-to-rt")]);
+    let requested = machine.targets(&[(CLASS, "promote-to-rt")]);
     actuator.apply(&requested);
     fs::write(machine.path("cgroup/app-a-1.scope/io.prio.class"), "idle\n").expect("external change");
     let left = Outcome::Left { found: "idle".to_owned() };
@@ -134,7 +134,7 @@ fn an_external_change_is_left_alone() {
 fn a_group_that_has_what_is_wanted_is_not_looked_at_until_told() {
     let machine = machine();
     let mut actuator = machine.actuator(false);
-    let requested = targets(&[(CLASS, "promote-to-rt"), (WEIGHT, "10")]);
+    let requested = machine.targets(&[(CLASS, "promote-to-rt"), (WEIGHT, "10")]);
     for is in [written("no-change", "promote-to-rt"), Outcome::Unchanged] {
         assert_eq!(outcome(&actuator.apply_changed(&requested, 0), CLASS), is);
     }
@@ -142,7 +142,7 @@ fn a_group_that_has_what_is_wanted_is_not_looked_at_until_told() {
     assert_eq!(outcome(&actuator.apply_changed(&requested, 0), CLASS), Outcome::Unchanged);
     // Another value is a reason to look, and that it is not requested any more.
     assert_eq!(
-        outcome(&actuator.apply_changed(&targets(&[(CLASS, "promote-to-rt"), (WEIGHT, "20")]), 0), WEIGHT),
+        outcome(&actuator.apply_changed(&machine.targets(&[(CLASS, "promote-to-rt"), (WEIGHT, "20")]), 0), WEIGHT),
         written("10", "20")
     );
     // A second later.
@@ -158,7 +158,7 @@ fn a_group_that_has_what_is_wanted_is_not_looked_at_until_told() {
 fn a_later_group_of_the_same_name_is_another_one() {
     let machine = machine();
     let mut actuator = machine.actuator(false);
-    actuator.apply(&targets(&[(CLASS, "idle")]));
+    actuator.apply(&machine.targets(&[(CLASS, "idle")]));
     let file = machine.path("cgroup/app-a-1.scope/io.prio.class");
     // Made before the first is gone, so that it has another inode.
     fs::write(machine.path("cgroup/next"), "idle\n").expect("fixture");
@@ -185,7 +185,7 @@ proptest! {
                 let path = Path::new(FILES[*file].0.trim_start_matches("cgroup/"));
                 let setting = path.file_name().and_then(|name| name.to_str()).expect("a name");
                 let group = path.parent().and_then(Path::to_str).expect("a group");
-                Setting::new(format!("{setting}/{group}").parse().expect("a knob"), number.to_string())
+                machine.targets(&[(&format!("{setting}/{group}"), &number.to_string())]).remove(0)
             });
             let requested: Vec<Setting> = requested.collect();
             actuator.apply(&requested);

@@ -77,7 +77,7 @@ fn what_a_killed_brisk_froze_is_thawed_by_the_keeper() {
         let _process = app.run(COUNTS);
         let run_dir = app.paths().journal.parent().expect("a directory").to_owned();
         let mut brisk =
-            Process::start(command(&this("keeper::child_that_freezes")).env(GROUP, &app.name).env(RUN_DIR, run_dir));
+            Process::start(command(&this("keeper::child_that_freezes")).env(GROUP, &app.key).env(RUN_DIR, run_dir));
         brisk.wait_for("frozen");
         app.is_frozen(hierarchy);
         brisk.child.kill().expect("it runs");
@@ -104,7 +104,7 @@ fn a_killed_keeper_is_replaced_and_the_next_thaws() {
     // Not thawed in between.
     app.is_frozen(Hierarchy::Unified);
     assert_eq!((actuator.tend_keeper(), actuator.keeper().and_then(Keeper::pid)), (None, Some(pid)));
-    assert_eq!(outcome(&mut actuator, &Once::Thaw { group: app.name.clone() }), Outcome::Done);
+    assert_eq!(outcome(&mut actuator, &Once::Thaw { group: app.key.clone() }), Outcome::Done);
     app.counts_on();
 }
 
@@ -122,7 +122,7 @@ fn what_no_keeper_holds_any_more_is_thawed() {
     kills::kill_pid(actuator.keeper().and_then(Keeper::pid).expect("it runs"));
     assert!(kills::is_readable(&actuator.keeper().and_then(Keeper::pidfd).expect("held"), PATIENCE));
     let Some(Tended::Thawed { groups, why }) = actuator.tend_keeper() else { panic!("there is no other one") };
-    assert_eq!(groups, [app.name.as_str()]);
+    assert_eq!(groups, [app.key.as_str()]);
     assert!(why.contains("cannot start one"), "{why}");
     app.counts_on();
     assert_eq!((app.journals(), actuator.tend_keeper()), (0, None));
@@ -151,7 +151,7 @@ fn the_keeper_ends_with_brisk_and_after_a_thaw_holds_nothing() {
     let _process = app.run(COUNTS);
     let mut actuator = app.actuator().guarded_by(keeper());
     assert_eq!(outcome(&mut actuator, &app.freeze()), Outcome::Done);
-    assert_eq!(outcome(&mut actuator, &Once::Thaw { group: app.name.clone() }), Outcome::Done);
+    assert_eq!(outcome(&mut actuator, &Once::Thaw { group: app.key.clone() }), Outcome::Done);
     // Frozen externally from here on: not brisk's to thaw.
     fs::write(app.group.join("cgroup.freeze"), "1").expect("frozen");
     app.is_frozen(Hierarchy::Unified);

@@ -388,7 +388,7 @@ fn every_thread_of_a_group_gets_a_priority_and_loses_it_again() {
     wait_for("ready", &mut said);
 
     let mut actuator = Actuator::new(&paths, "briskd", false).expect("a journal");
-    let knob = Knob::IoPriority { group: "app-test.scope".to_owned() };
+    let knob = Knob::IoPriority { group: group.key() };
     let requested = |value: &str| vec![Setting::new(knob.clone(), value)];
     let counted = |bits: i64| {
         let all = priorities(process.id());

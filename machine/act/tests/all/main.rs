@@ -15,6 +15,7 @@ mod once;
 mod once_machine;
 mod once_tree;
 mod plain_tree;
+mod priorities;
 mod swap_area;
 mod swap_areas;
 mod vm_settings;

@@ -22,14 +22,14 @@ fn a_frozen_group_is_thawed_by_thaw_by_restore_and_at_the_end() {
         let machine = Machine::new();
         for way in ["thaw", "restore", "drop", "crash"] {
             let mut actuator = machine.actuator(false);
-            assert_eq!(outcome(&mut actuator, &freeze(group)), Outcome::Done, "{way}");
+            assert_eq!(outcome(&mut actuator, &freeze(&machine.of(group))), Outcome::Done, "{way}");
             assert_eq!((machine.get(&file), machine.journals().len()), (frozen.to_owned(), 1));
-            assert_eq!(outcome(&mut actuator, &freeze(group)), Outcome::Unchanged);
+            assert_eq!(outcome(&mut actuator, &freeze(&machine.of(group))), Outcome::Unchanged);
             let restored = [(group.to_owned(), file.rsplit('/').next().expect("a name").to_owned())];
             match way {
                 "thaw" => {
-                    assert_eq!(outcome(&mut actuator, &thaw(group)), Outcome::Done);
-                    assert_eq!(outcome(&mut actuator, &thaw(group)), Outcome::Unchanged);
+                    assert_eq!(outcome(&mut actuator, &thaw(&machine.of(group))), Outcome::Done);
+                    assert_eq!(outcome(&mut actuator, &thaw(&machine.of(group))), Outcome::Unchanged);
                 }
                 "restore" => assert_eq!(actuator.restore().expect("thawed").restored, restored),
                 "drop" => drop(actuator),
@@ -50,16 +50,16 @@ fn what_was_frozen_or_thawed_externally_is_left() {
     let file = format!("two/user/{APP}/cgroup.freeze");
     let mut actuator = machine.actuator(false);
     machine.put(&file, "1\n");
-    assert_eq!(outcome(&mut actuator, &freeze(APP)), Outcome::Unchanged);
-    assert_eq!(outcome(&mut actuator, &thaw(APP)), Outcome::Left { found: "1".to_owned() });
+    assert_eq!(outcome(&mut actuator, &freeze(&machine.of(APP))), Outcome::Unchanged);
+    assert_eq!(outcome(&mut actuator, &thaw(&machine.of(APP))), Outcome::Left { found: "1".to_owned() });
     assert_eq!((machine.app("cgroup.freeze"), machine.journals()), ("1".to_owned(), vec![]));
     // Thawed externally, after brisk had frozen it.
     machine.put(&file, "0\n");
-    assert_eq!(outcome(&mut actuator, &freeze(APP)), Outcome::Done);
+    assert_eq!(outcome(&mut actuator, &freeze(&machine.of(APP))), Outcome::Done);
     machine.put(&file, "0\n");
-    assert_eq!(outcome(&mut actuator, &freeze(APP)), Outcome::Left { found: "0".to_owned() });
-    assert_eq!(outcome(&mut actuator, &thaw(APP)), Outcome::Done);
-    assert_eq!(outcome(&mut actuator, &freeze(APP)), Outcome::Done);
+    assert_eq!(outcome(&mut actuator, &freeze(&machine.of(APP))), Outcome::Left { found: "0".to_owned() });
+    assert_eq!(outcome(&mut actuator, &thaw(&machine.of(APP))), Outcome::Done);
+    assert_eq!(outcome(&mut actuator, &freeze(&machine.of(APP))), Outcome::Done);
     // Made anew under the same name while brisk was dead: another group.
     fs::rename(machine.path(&format!("two/user/{APP}")), machine.path("two/former")).expect("fixture");
     machine.put(&file, "1\n");
@@ -73,12 +73,12 @@ fn what_was_frozen_or_thawed_externally_is_left() {
 fn a_group_that_is_gone_is_forgotten() {
     let machine = Machine::new();
     let mut actuator = machine.actuator(false);
-    assert_eq!(outcome(&mut actuator, &freeze(OLD)), Outcome::Done);
+    assert_eq!(outcome(&mut actuator, &freeze(&machine.of(OLD))), Outcome::Done);
     fs::remove_dir_all(machine.path(&format!("freezer/{OLD}"))).expect("fixture");
-    assert_eq!(outcome(&mut actuator, &freeze(APP)), Outcome::Done);
+    assert_eq!(outcome(&mut actuator, &freeze(&machine.of(APP))), Outcome::Done);
     let journal = fs::read_to_string(&machine.journals()[0]).expect("a journal");
     assert!(!journal.contains("freezer.state") && journal.contains("cgroup.freeze"), "{journal}");
-    assert_eq!(outcome(&mut actuator, &thaw(APP)), Outcome::Done);
+    assert_eq!(outcome(&mut actuator, &thaw(&machine.of(APP))), Outcome::Done);
     assert_eq!(machine.journals(), Vec::<PathBuf>::new());
 }
 
@@ -89,13 +89,13 @@ fn what_a_session_or_a_kernel_lacks_is_refused_with_what_would_work() {
     let group = || SESSION.to_owned();
     let (drop_cache, reclaim) =
         (Once::DropPageCache { group: group() }, Once::Reclaim { group: group(), size_bytes: 1 });
-    for once in [freeze(SESSION), drop_cache, reclaim] {
+    for once in [freeze(&machine.of(SESSION)), drop_cache, reclaim] {
         assert!(why(outcome(&mut actuator, &once)).contains("systemd-run"), "{once}");
     }
     // In a group without the files.
     machine.put("two/bare.scope/cgroup.procs", "41\n");
-    assert!(why(outcome(&mut actuator, &freeze("bare.scope"))).contains("Linux 5.2"));
-    let reclaim = Once::Reclaim { group: "bare.scope".to_owned(), size_bytes: 1 };
+    assert!(why(outcome(&mut actuator, &freeze(&machine.of("bare.scope")))).contains("Linux 5.2"));
+    let reclaim = Once::Reclaim { group: machine.of("bare.scope"), size_bytes: 1 };
     assert!(why(outcome(&mut actuator, &reclaim)).contains("Linux 5.19"));
 }
 
@@ -105,16 +105,16 @@ fn memory_is_reclaimed_within_the_bound_and_limits_are_as_before() {
     let mut actuator = machine.actuator(false);
     let reclaim = |group: &str| Once::Reclaim { group: group.to_owned(), size_bytes: 3_000_000 };
     let drop_cache = |group: &str| Once::DropPageCache { group: group.to_owned() };
-    assert_eq!(outcome(&mut actuator, &reclaim(APP)), Outcome::Done);
+    assert_eq!(outcome(&mut actuator, &reclaim(&machine.of(APP))), Outcome::Done);
     assert_eq!(machine.app("memory.reclaim"), "3000000");
     // Nothing comes of it on plain files; shared memory is not asked for.
-    assert!(why(outcome(&mut actuator, &drop_cache(APP))).contains("0 of 3000 KiB"));
+    assert!(why(outcome(&mut actuator, &drop_cache(&machine.of(APP)))).contains("0 of 3000 KiB"));
     assert_eq!(machine.app("memory.reclaim"), "3072000 swappiness=0");
     machine.put(&format!("two/user/{APP}/memory.stat"), "file 4096\nshmem 4096\n");
-    assert_eq!(outcome(&mut actuator, &drop_cache(APP)), Outcome::Unchanged);
+    assert_eq!(outcome(&mut actuator, &drop_cache(&machine.of(APP))), Outcome::Unchanged);
 
-    assert_eq!(outcome(&mut actuator, &reclaim(OLD)), Outcome::Done);
-    assert!(why(outcome(&mut actuator, &drop_cache(OLD))).contains("0 of 4000 KiB"));
+    assert_eq!(outcome(&mut actuator, &reclaim(&machine.of(OLD))), Outcome::Done);
+    assert!(why(outcome(&mut actuator, &drop_cache(&machine.of(OLD)))).contains("0 of 4000 KiB"));
     let old = |file: &str| machine.get(&format!("memory/{OLD}/{file}"));
     assert_eq!(old("memory.limit_in_bytes"), "9223372036854771712");
     assert_eq!((old("memory.swappiness"), old("inner/memory.swappiness")), ("60".to_owned(), "40".to_owned()));
@@ -126,15 +126,16 @@ fn a_crash_while_a_limit_is_lowered_puts_the_limit_back() {
     use std::os::unix::fs::MetadataExt as _;
     let machine = Machine::new();
     let mut actuator = machine.actuator(false);
-    assert_eq!(outcome(&mut actuator, &freeze(OLD)), Outcome::Done);
+    assert_eq!(outcome(&mut actuator, &freeze(&machine.of(OLD))), Outcome::Done);
     let limit = machine.path(&format!("memory/{OLD}/memory.limit_in_bytes"));
     let inode = fs::metadata(&limit).expect("fixture").ino();
+    let key = machine.of(OLD);
     // The journal as it is between the two writes.
     machine.crash(actuator, |text| {
         with(text, |kind, value| {
             if kind == "file" {
                 *value = serde_json::json!({
-                    "group": OLD, "file": limit, "inode": inode, "original": "9223372036854771712", "ours": null,
+                    "group": key, "file": limit, "inode": inode, "original": "9223372036854771712", "ours": null,
                 });
             }
         })
@@ -149,8 +150,8 @@ fn a_crash_while_a_limit_is_lowered_puts_the_limit_back() {
 fn of_a_damaged_journal_the_whole_lines_are_undone() {
     let machine = Machine::new();
     let mut actuator = machine.actuator(false);
-    assert_eq!(outcome(&mut actuator, &freeze(APP)), Outcome::Done);
-    assert_eq!(outcome(&mut actuator, &freeze(OLD)), Outcome::Done);
+    assert_eq!(outcome(&mut actuator, &freeze(&machine.of(APP))), Outcome::Done);
+    assert_eq!(outcome(&mut actuator, &freeze(&machine.of(OLD))), Outcome::Done);
     machine.crash(actuator, |text| text.replacen("cgroup.freeze", "cgroup.frooze", 1));
     let reports = restore_leftovers(&machine.paths).expect("undone");
     assert_eq!(reports[0].1.restored, [(OLD.to_owned(), "freezer.state".to_owned())]);
@@ -165,7 +166,7 @@ fn brisk_does_not_stop_itself() {
     let machine = Machine::new();
     machine.put(&format!("proc/{}/cgroup", std::process::id()), &format!("0::/user/{APP}/inner\n"));
     let mut actuator = machine.actuator(false);
-    for once in [freeze(APP), Once::EndApp { group: APP.to_owned(), grace_ms: 1 }] {
+    for once in [freeze(&machine.of(APP)), Once::EndApp { group: machine.of(APP), grace_ms: 1 }] {
         assert!(why(outcome(&mut actuator, &once)).contains("brisk itself"), "{once}");
     }
     assert_eq!((machine.app("cgroup.freeze"), actuator.next_ns()), ("0".to_owned(), None));
@@ -178,7 +179,7 @@ fn nothing_is_changed_without_a_journal() {
     fs::remove_dir(&machine.paths.journal).expect("empty");
     fs::write(&machine.paths.journal, "").expect("fixture");
     let before = machine.all();
-    for once in [freeze(APP), Once::Reclaim { group: OLD.to_owned(), size_bytes: 1 }] {
+    for once in [freeze(&machine.of(APP)), Once::Reclaim { group: machine.of(OLD), size_bytes: 1 }] {
         assert!(why(outcome(&mut actuator, &once)).contains("nothing is changed"), "{once}");
     }
     assert_eq!(machine.all(), before);
@@ -189,18 +190,18 @@ fn a_dry_run_changes_nothing_and_a_group_that_is_gone_is_gone() {
     let machine = Machine::new();
     let mut dry = machine.actuator(true);
     let before = machine.all();
-    for once in [APP, OLD, SESSION].into_iter().flat_map(all_on) {
+    for once in [APP, OLD, SESSION].into_iter().flat_map(|name| all_on(&machine.of(name))) {
         assert_eq!(outcome(&mut dry, &once), Outcome::Planned { from: None, to: None }, "{once}");
     }
     let mut actuator = machine.actuator(false);
     for group in ["app-none.scope", "session-77"] {
-        for once in all_on(group) {
+        for once in all_on(&machine.of(group)) {
             assert_eq!(outcome(&mut dry, &once), Outcome::Gone, "{once}");
             assert_eq!(outcome(&mut actuator, &once), Outcome::Gone, "{once}");
         }
     }
     for once in all_on("../x") {
-        assert!(why(outcome(&mut actuator, &once)).contains("no name"), "{once}");
+        assert!(why(outcome(&mut actuator, &once)).contains("no key"), "{once}");
     }
     assert_eq!((actuator.next_ns(), actuator.advance(u64::MAX)), (None, vec![]));
     let journals = |path: &Path| path.starts_with(machine.path("run"));

@@ -32,7 +32,7 @@ fn a_frozen_app_stands_still_until_it_is_thawed() {
         assert_eq!(outcome(&mut actuator, &app.freeze()), Outcome::Done);
         app.is_frozen(hierarchy);
         assert_eq!(outcome(&mut actuator, &app.freeze()), Outcome::Unchanged);
-        assert_eq!(outcome(&mut actuator, &Once::Thaw { group: app.name.clone() }), Outcome::Done);
+        assert_eq!(outcome(&mut actuator, &Once::Thaw { group: app.key.clone() }), Outcome::Done);
         app.counts_on();
         assert_eq!(app.journals(), 0);
     }
@@ -56,7 +56,7 @@ fn what_a_process_froze_that_was_killed_is_thawed_by_the_next_one() {
         let _process = app.run(COUNTS);
         let mut owner = Command::new(std::env::current_exe().expect("this program"));
         owner.args(["--exact", "once_machine::child_that_freezes_a_group_and_waits", "--ignored", "--nocapture"]);
-        let mut owner = Process::start(owner.envs([(GROUP, Path::new(&app.name)), (JOURNALS, &app.paths().journal)]));
+        let mut owner = Process::start(owner.envs([(GROUP, Path::new(&app.key)), (JOURNALS, &app.paths().journal)]));
         owner.wait_for("frozen");
         app.is_frozen(hierarchy);
         // A live owner keeps its changes.
@@ -169,6 +169,7 @@ fn an_app_that_came_under_the_name_of_one_that_ended_is_left() {
     until("the end of the group", || fs::remove_dir(&app.group).is_ok());
     fs::create_dir(&app.group).expect("the group anew");
     let mut second = app.run(COUNTS);
+    assert_eq!(outcome(&mut actuator, &app.freeze()), Outcome::Gone, "the key is that of the first");
     assert_eq!(actuator.advance(u64::MAX)[0].1, Outcome::Gone);
     app.counts_on();
     assert!(second.child.try_wait().expect("a child").is_none());
@@ -214,7 +215,7 @@ fn ranges_are_paged_out_and_in_and_only_those_of_the_group() {
     let (mut process, mut ranges) = with_memory(&app);
     // Not mapped: passed over.
     ranges.insert(3, AddressRange { start: 4096, ..ranges[0] });
-    let group = || app.name.clone();
+    let group = || app.key.clone();
     let out = |ranges: &[AddressRange]| Once::PageOut { group: group(), ranges: ranges.to_vec() };
     let pages_in = |ranges: &[AddressRange]| Once::PageIn { group: group(), ranges: ranges.to_vec() };
     let swapped_kib = || -> u64 {
@@ -261,7 +262,7 @@ fn what_takes_time_is_done_by_the_worker() {
         path: file.to_str().expect("UTF-8").to_owned(),
     };
     let whole = brisk_core::action::FileRange { offset_bytes: 0, size_bytes: 1 << 40 };
-    let group = || app.name.clone();
+    let group = || app.key.clone();
     for once in [
         Once::PageOut { group: group(), ranges: ranges.clone() },
         Once::PageOut { group: group(), ranges: Vec::new() },
@@ -317,7 +318,7 @@ fn memory_is_reclaimed_and_the_page_cache_is_freed_without_the_rest() {
     let swappiness = || fs::read_to_string(app.group.join("memory.swappiness")).expect("a swappiness");
     let before = (limit(), swappiness());
     let mut actuator = app.actuator();
-    let drop_cache = Once::DropPageCache { group: app.name.clone() };
+    let drop_cache = Once::DropPageCache { group: app.key.clone() };
 
     read_it();
     let (cache_kib, anonymous_kib) = (stat_kib("total_cache"), stat_kib("total_rss"));
@@ -331,12 +332,12 @@ fn memory_is_reclaimed_and_the_page_cache_is_freed_without_the_rest() {
 
     read_it();
     let cache_kib = stat_kib("total_cache");
-    assert_eq!(outcome(&mut actuator, &Once::Reclaim { group: app.name.clone(), size_bytes: 8 << 20 }), Outcome::Done);
+    assert_eq!(outcome(&mut actuator, &Once::Reclaim { group: app.key.clone(), size_bytes: 8 << 20 }), Outcome::Done);
     let freed_kib = cache_kib.saturating_sub(stat_kib("total_cache"));
     assert!((6 << 10..20 << 10).contains(&freed_kib), "{freed_kib} of {cache_kib}");
     // More than there is.
     let Outcome::Refused { why } =
-        outcome(&mut actuator, &Once::Reclaim { group: app.name.clone(), size_bytes: 1 << 30 })
+        outcome(&mut actuator, &Once::Reclaim { group: app.key.clone(), size_bytes: 1 << 30 })
     else {
         panic!("a process has memory that cannot be reclaimed")
     };
@@ -396,7 +397,7 @@ fn a_process_ends_with_what_it_started_and_its_shell_stays() {
             let mut shell = app.run(&format!("exec 4<&0; sh -c \"{trap}sleep 1000 & echo here; wait\" & cat <&4"));
             let (pid, start_ticks, below) = shell_below(shell.child.id(), &app.group);
             assert_eq!(below.len(), 1, "{hierarchy:?}");
-            let end = |start_ticks| Once::EndProcess { group: app.name.clone(), pid, start_ticks, grace_ms: 5_000 };
+            let end = |start_ticks| Once::EndProcess { group: app.key.clone(), pid, start_ticks, grace_ms: 5_000 };
             let mut actuator = app.actuator();
             // A later process of that number is another one.
             assert_eq!(outcome(&mut actuator, &end(start_ticks + 1)), Outcome::Gone);

@@ -15,7 +15,7 @@ use brisk_core::knob::{Knob, VmSetting};
 use brisk_core::outcome::Outcome;
 use brisk_requires::{line_with, requires};
 use journal_lines::of_a_dead_owner;
-use plain_tree::{Tree, outcome, targets, written};
+use plain_tree::{Tree, outcome, written};
 use proptest::prelude::*;
 
 const FILES: [(&str, &str); 8] = [
@@ -42,13 +42,13 @@ fn a_measurement_holds_a_setting_for_as_long_as_it_names_it() {
     let machine = machine();
     let before = all(&machine);
     let mut actuator = machine.actuator(false);
-    let wanted = targets(&[("vm/page-cluster", "0"), ("vm/lru_gen/min_ttl_ms", "1000")]);
+    let wanted = machine.targets(&[("vm/page-cluster", "0"), ("vm/lru_gen/min_ttl_ms", "1000")]);
     let applied = actuator.apply(&wanted);
     assert_eq!(outcome(&applied, "vm/page-cluster"), written("3", "0"));
     assert_eq!(outcome(&applied, "vm/lru_gen/min_ttl_ms"), written("0", "1000"));
     assert_eq!(actuator.original(&wanted[0].knob), Some("3"));
     assert_eq!(outcome(&actuator.apply(&wanted), "vm/page-cluster"), Outcome::Unchanged);
-    let applied = actuator.apply(&targets(&[("vm/page-cluster", "5")]));
+    let applied = actuator.apply(&machine.targets(&[("vm/page-cluster", "5")]));
     assert_eq!(outcome(&applied, "vm/page-cluster"), written("0", "5"));
     assert_eq!(outcome(&applied, "vm/lru_gen/min_ttl_ms"), Outcome::Restored { to: "0".to_owned() });
     let report = actuator.restore().expect("restored");
@@ -60,7 +60,7 @@ fn a_measurement_holds_a_setting_for_as_long_as_it_names_it() {
 fn an_external_change_is_left_until_forgiven() {
     let machine = machine();
     let mut actuator = machine.actuator(false);
-    let wanted = targets(&[("vm/swappiness", "100")]);
+    let wanted = machine.targets(&[("vm/swappiness", "100")]);
     actuator.apply(&wanted);
     fs::write(machine.path("proc/sys/vm/swappiness"), "10\n").expect("external change");
     assert_eq!(outcome(&actuator.apply(&wanted), "vm/swappiness"), Outcome::Left { found: "10".to_owned() });
@@ -80,7 +80,7 @@ fn an_external_change_is_left_until_forgiven() {
 fn a_setting_is_restored_after_procfs_has_made_its_file_anew() {
     let machine = machine();
     let mut actuator = machine.actuator(false);
-    actuator.apply(&targets(&[("vm/vfs_cache_pressure", "50")]));
+    actuator.apply(&machine.targets(&[("vm/vfs_cache_pressure", "50")]));
     // Made before the first is gone, so that it has another inode.
     let file = machine.path("proc/sys/vm/vfs_cache_pressure");
     fs::write(machine.path("anew"), "50\n").expect("fixture");
@@ -95,13 +95,13 @@ fn a_value_is_a_whole_number_and_read_as_decimal() {
     let before = all(&machine);
     let mut actuator = machine.actuator(false);
     for value in ["many", "-1", "0x10", "1.5", "3 4", ""] {
-        let applied = actuator.apply(&targets(&[("vm/page-cluster", value)]));
+        let applied = actuator.apply(&machine.targets(&[("vm/page-cluster", value)]));
         assert!(matches!(outcome(&applied, "vm/page-cluster"), Outcome::Refused { .. }), "{value}: {applied:?}");
     }
     assert_eq!((all(&machine), machine.journals()), (before, Vec::new()));
     // The kernel alone would take it for 8.
     assert_eq!(
-        outcome(&actuator.apply(&targets(&[("vm/page-cluster", "010")])), "vm/page-cluster"),
+        outcome(&actuator.apply(&machine.targets(&[("vm/page-cluster", "010")])), "vm/page-cluster"),
         written("3", "10")
     );
 }
@@ -110,7 +110,7 @@ fn a_value_is_a_whole_number_and_read_as_decimal() {
 fn a_kernel_without_the_setting_is_named() {
     let machine = machine();
     fs::remove_dir_all(machine.path("sys/kernel/mm/lru_gen")).expect("fixture");
-    let applied = machine.actuator(false).apply(&targets(&[("vm/lru_gen/min_ttl_ms", "1000")]));
+    let applied = machine.actuator(false).apply(&machine.targets(&[("vm/lru_gen/min_ttl_ms", "1000")]));
     let Outcome::Refused { why } = outcome(&applied, "vm/lru_gen/min_ttl_ms") else { panic!("{applied:?}") };
     assert!(why.contains("kernel/mm/lru_gen/min_ttl_ms is missing"), "{why}");
 }
@@ -120,7 +120,7 @@ fn a_dry_run_says_what_it_would_write() {
     let machine = machine();
     let before = all(&machine);
     let mut dry = Actuator::new(&machine.paths, "briskd", true).expect("no journal");
-    let applied = dry.apply(&targets(&[("vm/page-cluster", "0"), ("vm/swappiness", "60")]));
+    let applied = dry.apply(&machine.targets(&[("vm/page-cluster", "0"), ("vm/swappiness", "60")]));
     let planned = Outcome::Planned { from: Some("3".to_owned()), to: Some("0".to_owned()) };
     assert_eq!(outcome(&applied, "vm/page-cluster"), planned);
     assert_eq!(outcome(&applied, "vm/swappiness"), Outcome::Unchanged);
@@ -223,7 +223,7 @@ fn settings_of_a_killed_process_are_restored_by_the_next() {
 
     // What the kernel does not take is refused with what it takes.
     let mut actuator = Actuator::new(&paths, "suite", false).expect("a journal");
-    let applied = actuator.apply(&targets(&[("vm/swappiness", "9999")]));
+    let applied = actuator.apply(&Tree::new(&[]).targets(&[("vm/swappiness", "9999")]));
     let Outcome::Refused { why } = outcome(&applied, "vm/swappiness") else { panic!("{applied:?}") };
     assert!(why.contains("from 0 to 200"), "{why}");
     assert_eq!(fs::read_dir(&paths.journal).expect("journals").count(), 0);

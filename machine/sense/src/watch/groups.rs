@@ -10,12 +10,13 @@
 //! Properties: a group is reported once when it comes to life and once when it goes; what came before its directory was
 //! watched is found by listing it; when the kernel dropped events, all groups are listed again.
 
-use brisk_core::order::Gather as _;
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use brisk_formats::group_name::{is_app, is_service_manager, last_name};
+use brisk_core::group::GroupKey;
+use brisk_formats::group_name::{is_app, is_service_manager, last_name, user_by_place};
 use brisk_formats::{parse_cgroup_processes, parse_populated};
 use rustix::fs::inotify::{ReadFlags, WatchFlags};
 
@@ -31,11 +32,14 @@ const DIRS_MAX: usize = 4096;
 const DEPTH: usize = 12;
 
 /// A control group that stands for an app.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Group {
     pub dir: PathBuf,
-    /// Its name: the last part of the directory, or the whole way below the mount point where another has the same.
-    pub name: String,
+    /// What it goes by ([`brisk_core::group`]).
+    pub key: String,
+    /// The user whose app it is: the owner of its directory, which no other user can make; of a directory of root's
+    /// the user whose slice it is below, or that of its first process. `None` when unknown.
+    pub user: Option<u32>,
     /// The package of Android that it is of, or the desktop entry of an app that the bus started, as far as known.
     pub package: Option<String>,
 }
@@ -53,6 +57,8 @@ pub enum GroupChange {
 pub struct GroupWatch {
     sense: Sense,
     inotify: Inotify,
+    /// Where the hierarchy is mounted: keys begin there.
+    mount_point: PathBuf,
     root: PathBuf,
     is_v1: bool,
     packages: PackageNames,
@@ -65,6 +71,8 @@ pub struct GroupWatch {
 #[derive(Debug, Default)]
 struct Node {
     populated: bool,
+    /// The inode number of the directory, and its owner.
+    id: (u64, u32),
     watches: [Option<i32>; 2],
 }
 
@@ -80,6 +88,7 @@ impl GroupWatch {
         let mut watch = Self {
             sense: sense.clone(),
             inotify,
+            mount_point: apps.mount_point,
             root,
             is_v1: apps.v1.is_some(),
             packages: PackageNames::default(),
@@ -158,7 +167,9 @@ impl GroupWatch {
         for watch in [Some(inside), events].into_iter().flatten() {
             self.watches.insert(watch, dir.to_owned());
         }
-        self.nodes.insert(dir.to_owned(), Node { populated: false, watches: [Some(inside), events] });
+        // One that is gone again has no process.
+        let id = std::fs::symlink_metadata(&path).map(|found| (found.ino(), found.uid())).unwrap_or_default();
+        self.nodes.insert(dir.to_owned(), Node { populated: false, id, watches: [Some(inside), events] });
         self.look_at(dir);
         // Listed after the watch was set: what is made from now on gives an event.
         for entry in std::fs::read_dir(&path).into_iter().flatten().flatten() {
@@ -201,20 +212,30 @@ impl GroupWatch {
         if self.is_v1 { "cgroup.procs" } else { "cgroup.events" }
     }
 
-    /// Compares what lives with what lived.
+    /// Compares what lives with what lived. A group that was removed and made again meanwhile is another.
     fn changes(&mut self) -> Vec<GroupChange> {
-        let populated = |dir: &PathBuf| self.nodes.get(dir).is_some_and(|node| node.populated);
-        let dirs: Vec<&PathBuf> =
-            apps(&self.root, self.nodes.keys()).into_iter().filter(|dir| populated(dir)).collect();
-        let mut now = named(&self.root, &dirs);
-        for group in now.values_mut() {
-            group.package = match self.living.get(&group.dir) {
-                Some(known) => known.package.clone(),
-                None => self.packages.of(&self.sense, &group.dir).or_else(|| self.sense.bus_app(&group.dir)),
+        let of = |dir: &PathBuf| self.nodes.get(dir).filter(|node| node.populated).map(|node| node.id);
+        let living = apps(&self.root, self.nodes.keys()).into_iter().filter_map(|dir| Some((dir.clone(), of(dir)?)));
+        let living: Vec<_> = living.collect();
+        let mut now = BTreeMap::new();
+        for (dir, (inode, owner)) in living {
+            let path = dir.strip_prefix(&self.mount_point).unwrap_or(&dir).to_string_lossy();
+            let key = GroupKey::Control { inode, path: &path }.text();
+            let group = match self.living.get(&dir).filter(|known| known.key == key) {
+                Some(known) => known.clone(),
+                None => {
+                    let package = self.packages.of(&self.sense, &dir).or_else(|| self.sense.bus_app(&dir));
+                    let user = user_of(&self.sense, &path, owner, &dir);
+                    Group { dir: dir.clone(), key, user, package }
+                }
             };
+            now.insert(dir, group);
         }
-        let gone = self.living.values().filter(|group| !now.contains_key(&group.dir)).cloned().map(GroupChange::Gone);
-        let began = now.values().filter(|group| !self.living.contains_key(&group.dir)).cloned().map(GroupChange::Began);
+        let is_in = |all: &BTreeMap<PathBuf, Group>, group: &Group| {
+            all.get(&group.dir).is_some_and(|other| other.key == group.key)
+        };
+        let gone = self.living.values().filter(|group| !is_in(&now, group)).cloned().map(GroupChange::Gone);
+        let began = now.values().filter(|group| !is_in(&self.living, group)).cloned().map(GroupChange::Began);
         let changes = gone.chain(began).collect();
         self.living = now;
         changes
@@ -245,17 +266,13 @@ fn apps<'a>(root: &Path, dirs: impl Iterator<Item = &'a PathBuf>) -> Vec<&'a Pat
     found
 }
 
-fn named(root: &Path, dirs: &[&PathBuf]) -> BTreeMap<PathBuf, Group> {
-    let mut count: HashMap<String, usize> = HashMap::new();
-    for dir in dirs {
-        *count.entry(last_name(dir)).or_default() += 1;
-    }
-    let name = |dir: &Path| {
-        let name = last_name(dir);
-        let twice = count.get(&name).is_some_and(|&count| count > 1);
-        if twice { dir.strip_prefix(root).unwrap_or(dir).to_string_lossy().into_owned() } else { name }
+/// The user whose app the group at `dir` is.
+fn user_of(sense: &Sense, path: &str, owner: u32, dir: &Path) -> Option<u32> {
+    let of_first = || {
+        let pid = sense.cgroup_processes(dir).ok().flatten()?.into_iter().next()?;
+        sense.process_user(pid).ok().flatten()
     };
-    dirs.iter().map(|dir| ((*dir).clone(), Group { dir: (*dir).clone(), name: name(dir), package: None })).gather_map()
+    if owner != 0 { Some(owner) } else { user_by_place(Path::new(path)).or_else(of_first) }
 }
 
 #[cfg(test)]
@@ -292,13 +309,6 @@ mod tests {
         ];
         assert_eq!(all, expected);
         assert_eq!(found(&["/c", "/c/alone"]), ["/c/alone"]);
-    }
-
-    #[test]
-    fn groups_of_one_name_are_told_apart() {
-        let (a, b, c) = (PathBuf::from("/c/u1/app-x.scope"), PathBuf::from("/c/u2/app-x.scope"), PathBuf::from("/c/y"));
-        let names: Vec<String> = named(Path::new("/c"), &[&a, &b, &c]).into_values().map(|group| group.name).collect();
-        assert_eq!(names, ["u1/app-x.scope", "u2/app-x.scope", "y"]);
     }
 
     proptest! {

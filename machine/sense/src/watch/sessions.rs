@@ -60,6 +60,8 @@ pub struct ProcessSession {
     pub program: String,
     /// Whether it is a person's, or of an app on Android.
     pub of_user: bool,
+    /// The user; `None` when unknown.
+    pub user: Option<u32>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -223,8 +225,9 @@ impl SessionWatch {
     fn described(&self, id: u32, pid: u32) -> Option<ProcessSession> {
         let stat = self.sense.process_stat(pid).ok().flatten()?;
         let program = one_line(&stat.comm.to_string_lossy()).into_owned();
-        let of_user = self.sense.process_user(pid).ok().flatten().is_some_and(|uid| uid >= PERSON_UID_MIN);
-        Some(ProcessSession { id, pid, program, of_user })
+        let user = self.sense.process_user(pid).ok().flatten();
+        let of_user = user.is_some_and(|uid| uid >= PERSON_UID_MIN);
+        Some(ProcessSession { id, pid, program, of_user, user })
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use brisk_core::group::name;
 use brisk_sense::{FrontWatch, GroupChange, GroupWatch, Hierarchies, Resource, SampleChoice, Sampler, Sense};
 
 fn phone(name: &str) -> Sense {
@@ -137,7 +138,7 @@ fn without_version_2_a_group_lives_from_its_first_process_until_it_is_removed() 
     made.write("acct/uid_10123/pid_8/cgroup.procs", "8\n");
     let changes = watch.take().expect("readable");
     let [GroupChange::Began(group)] = changes.as_slice() else { panic!("{changes:?}") };
-    assert_eq!((group.name.as_str(), group.package.as_deref()), ("pid_8", Some("org.example.mail")));
+    assert_eq!((name(&group.key), group.package.as_deref()), ("pid_8", Some("org.example.mail")));
     // A package that is installed later has its name from its first process on.
     made.write(
         "data/system/packages.list.new",

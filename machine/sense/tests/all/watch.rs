@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
+use brisk_core::group::GroupKey;
 use brisk_requires::{Capability, available, requires, skip};
 use brisk_sense::{
     BlockWatch, FrontWatch, Group, GroupChange, GroupWatch, PressureWatch, QueueWatch, Resource, Sense, SessionChange,
@@ -83,7 +85,10 @@ fn a_group_is_told_when_it_comes_to_life_and_when_it_goes() {
     group.live();
     let change = until(&mut watch, &group.0, |change| matches!(change, GroupChange::Began(_)));
     let name = group.0.file_name().expect("a name").to_string_lossy().into_owned();
-    assert_eq!(change, GroupChange::Began(Group { dir: group.0.clone(), name, package: None }));
+    let inode = fs::metadata(&group.0).expect("a group").ino();
+    let key = GroupKey::Control { inode, path: &name }.text();
+    let of_root = Group { dir: group.0.clone(), key, user: Some(0), package: None };
+    assert_eq!(change, GroupChange::Began(of_root));
     assert!(watch.living().any(|known| known.dir == group.0));
     group.end();
     until(&mut watch, &group.0, |change| matches!(change, GroupChange::Gone(_)));

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::BufReader;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -9,6 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use brisk_act::{Actuator, Paths};
 use brisk_core::action::Once;
+use brisk_core::group::GroupKey;
 use brisk_requires::{Capability, available, end_of, line_with, skip, until};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -45,7 +47,10 @@ pub(crate) fn idle(group: &str) -> brisk_core::app::App {
 /// An app's group in one hierarchy, and a directory for files and journals.
 pub(crate) struct App {
     pub(crate) name: String,
+    pub(crate) key: String,
     pub(crate) group: PathBuf,
+    /// The group in the hierarchy of apps: the same, or an empty one in the same place.
+    of_apps: PathBuf,
     pub(crate) dir: tempfile::TempDir,
 }
 
@@ -65,9 +70,19 @@ impl App {
             return None;
         };
         let group = root.join(&name);
+        let of_apps = Hierarchy::Unified.root().expect("cgroup2 is mounted").join(&name);
         fs::create_dir(&group).expect("root makes groups");
+        fs::create_dir_all(&of_apps).expect("root makes groups");
         let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("temporary directory");
-        Some(Self { name, group, dir })
+        let mut app = Self { name, key: String::new(), group, of_apps, dir };
+        app.key = app.key();
+        Some(app)
+    }
+
+    /// The key of the group that has its name now.
+    pub(crate) fn key(&self) -> String {
+        let inode = fs::metadata(&self.of_apps).expect("a group").ino();
+        GroupKey::Control { inode, path: &self.name }.text()
     }
 
     pub(crate) fn paths(&self) -> Paths {
@@ -122,11 +137,11 @@ impl App {
     }
 
     pub(crate) fn freeze(&self) -> Once {
-        Once::Freeze { group: self.name.clone() }
+        Once::Freeze { group: self.key.clone() }
     }
 
     pub(crate) fn end(&self) -> Once {
-        Once::EndApp { group: self.name.clone(), grace_ms: 5000 }
+        Once::EndApp { group: self.key.clone(), grace_ms: 5000 }
     }
 }
 
@@ -146,6 +161,7 @@ impl Drop for App {
             }
             !fs::remove_dir(&self.group).is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY))
         });
+        let _ = fs::remove_dir(&self.of_apps);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use brisk_act::{Actuator, Paths};
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
 pub(crate) const FILES: [(&str, &str); 12] = [
@@ -67,6 +68,13 @@ impl FixtureTree {
 
     pub(crate) fn journals(&self) -> usize {
         fs::read_dir(&self.paths.journal).map_or(0, Iterator::count)
+    }
+
+    /// The text of the I/O priority of a group.
+    pub(crate) fn io_priority(&self, name: &str) -> String {
+        let dir = self.dir.path().join("cgroup/user.slice").join(name);
+        let inode = fs::metadata(dir).map_or(1, |found| found.ino());
+        format!("io_priority/{inode}/user.slice/{name}")
     }
 
     pub(crate) fn group(&self, name: &str, threads: &[u32]) {

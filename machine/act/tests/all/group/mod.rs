@@ -1,7 +1,10 @@
 //! A control group of a test's own.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+
+use brisk_core::group::GroupKey;
 
 /// A control group of our own below the root of the second version.
 pub(crate) struct Group(pub(crate) PathBuf);
@@ -17,6 +20,13 @@ impl Group {
         let parent = Path::new(root.expect("mounted")).join(format!("brisk-act-test-{}", std::process::id()));
         fs::create_dir_all(parent.join("app-test.scope/inner")).expect("root makes groups");
         Self(parent)
+    }
+
+    /// The key of the app's group.
+    pub(crate) fn key(&self) -> String {
+        let inode = fs::metadata(self.0.join("app-test.scope")).expect("a group").ino();
+        let of_test = self.0.file_name().and_then(|name| name.to_str()).expect("a name");
+        GroupKey::Control { inode, path: &format!("{of_test}/app-test.scope") }.text()
     }
 
     pub(crate) fn inner(&self) -> PathBuf {

@@ -12,6 +12,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -19,6 +20,7 @@ use std::time::{Duration, Instant};
 use brisk_act::{Actuator, Keeper, Paths, Sensed, Tended, restore_leftovers};
 use brisk_core::action::Once;
 use brisk_core::app::{App, AppFacts, Role, classify};
+use brisk_core::group::GroupKey;
 use brisk_core::outcome::Outcome;
 use brisk_core::random::Random;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -94,7 +96,7 @@ pub(crate) fn run(rounds: u32, seed: u64, controller: &dyn Fn() -> Command, hier
     let dir = tempfile::tempdir().expect("temporary directory");
     let paths = Paths::with_run_dir(dir.path().join("run"));
     let mut groups: Vec<Frozen> = hierarchies.iter().map(|(root, file)| Frozen::new(root, file)).collect();
-    let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
+    let names: Vec<&str> = groups.iter().map(|group| group.key.as_str()).collect();
     let names = names.join(":");
     let (mut tally, mut random) = (Tally::default(), Random(seed));
     for _ in 0..rounds {
@@ -164,8 +166,10 @@ pub(crate) fn hierarchies() -> Vec<(PathBuf, &'static str)> {
 
 /// A group with two processes that answer.
 pub(crate) struct Frozen {
-    pub(crate) name: String,
+    pub(crate) key: String,
     pub(crate) dir: PathBuf,
+    /// The group in the hierarchy of apps: the same, or an empty one in the same place.
+    of_apps: PathBuf,
     file: &'static str,
     processes: Vec<(Child, BufReader<ChildStdout>)>,
 }
@@ -178,7 +182,12 @@ impl Frozen {
         let name = format!("brisk-kills-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let dir = root.join(&name);
         fs::create_dir(&dir).expect("root makes groups");
-        let mut group = Self { name, dir, file, processes: Vec::new() };
+        let unified = hierarchies().into_iter().find(|(_, file)| *file == "cgroup.freeze").expect("cgroup2 is mounted");
+        let of_apps = unified.0.join(&name);
+        fs::create_dir_all(&of_apps).expect("root makes groups");
+        let inode = fs::metadata(&of_apps).expect("made").ino();
+        let key = GroupKey::Control { inode, path: &name }.text();
+        let mut group = Self { key, dir, of_apps, file, processes: Vec::new() };
         for _ in 0..2 {
             let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("cat");
             fs::write(group.dir.join("cgroup.procs"), child.id().to_string()).expect("moved");
@@ -221,6 +230,7 @@ impl Drop for Frozen {
             assert!(begun.elapsed() < PATIENCE, "waited in vain for the end of {}", self.dir.display());
             std::thread::yield_now();
         }
+        let _ = fs::remove_dir(&self.of_apps);
     }
 }
 

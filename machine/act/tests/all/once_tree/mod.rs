@@ -46,6 +46,7 @@ impl Machine {
         ] {
             machine.put(&format!("two/user/{APP}/{file}"), text);
         }
+        machine.put(&format!("two/{OLD}/cgroup.procs"), "");
         machine.put(&format!("freezer/{OLD}/freezer.state"), "THAWED\n");
         for (file, text) in [
             ("cgroup.procs", "44\n"),
@@ -62,6 +63,15 @@ impl Machine {
             machine.process(pid, parent);
         }
         machine
+    }
+
+    /// The key of a group of this name; what is none otherwise is taken as it is.
+    pub(crate) fn of(&self, name: &str) -> String {
+        match name {
+            APP => self.key(&format!("two/user/{APP}")),
+            name if name.ends_with(".scope") => self.key(&format!("two/{name}")),
+            other => other.to_owned(),
+        }
     }
 
     /// A process that started at the tick of its number.

@@ -2,10 +2,13 @@
 #![allow(dead_code, reason = "each test program takes what it needs")]
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
 use brisk_act::{Actuator, Paths};
 use brisk_core::action::Setting;
+use brisk_core::group::GroupKey;
+use brisk_core::knob::Knob;
 use brisk_core::outcome::{Outcome, Outcomes};
 
 pub(crate) struct Tree {
@@ -49,17 +52,30 @@ impl Tree {
         Actuator::new(&self.paths, "briskd", dry_run).expect("a journal")
     }
 
+    /// The key of the group at `dir`, which begins with its hierarchy; one that there is not when it is not there.
+    pub(crate) fn key(&self, dir: &str) -> String {
+        let inode = fs::metadata(self.path(dir)).map_or(1, |found| found.ino());
+        let (_, path) = dir.split_once('/').expect("a hierarchy and a way");
+        GroupKey::Control { inode, path }.text()
+    }
+
+    /// Settings; groups are named as below `cgroup`.
+    pub(crate) fn targets(&self, wanted: &[(&str, &str)]) -> Vec<Setting> {
+        let knob = |text: &str| -> Knob {
+            let (setting, group) = text.split_once('/').expect("a setting and a group");
+            let key = if setting == "vm" { group.to_owned() } else { self.key(&format!("cgroup/{group}")) };
+            format!("{setting}/{key}").parse().expect("a knob")
+        };
+        wanted.iter().map(|(text, value)| Setting::new(knob(text), *value)).collect()
+    }
+
     pub(crate) fn journals(&self) -> Vec<PathBuf> {
         fs::read_dir(&self.paths.journal).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
     }
 }
 
-pub(crate) fn targets(wanted: &[(&str, &str)]) -> Vec<Setting> {
-    wanted.iter().map(|(knob, value)| Setting::new(knob.parse().expect("a knob"), *value)).collect()
-}
-
 pub(crate) fn outcome(outcomes: &Outcomes, knob: &str) -> Outcome {
-    outcomes[&knob.parse().expect("a knob")].clone()
+    outcomes.iter().find(|(of, _)| of.to_string() == knob).expect("an outcome").1.clone()
 }
 
 pub(crate) fn written(from: &str, to: &str) -> Outcome {

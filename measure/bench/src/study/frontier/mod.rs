@@ -80,7 +80,7 @@ fn point() -> Form<(FrontierPoint, bool)> {
     Form::new()
         .word("scheduler", "The I/O scheduler.", |(point, _): &Point| &point.scheduler)
         .words("settings", "Knobs of the queue; empty for the settings that were found.", 16, settings)
-        .flag("priorities", "Readers had the real-time I/O class.", |(point, _)| point.priorities)
+        .flag("priorities", "Readers had the I/O priority best effort 0.", |(point, _)| point.priorities)
         .figure("read_ratio", READS_TAKE, |(point, _)| point.read_ratio)
         .figure("write_percent", WRITES_REACH, |(point, _)| point.write_percent)
         .count("trials", "Fewest trials of a load.", 100_000, trials)

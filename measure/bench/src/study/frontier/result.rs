@@ -54,7 +54,7 @@ pub struct FrontierPoint {
     /// What was set, in the words of `brisk`'s knobs (`scheduler`, `nr_requests`, `mq-deadline/fifo_batch`, ...); empty
     /// for the settings that were found.
     pub settings: BTreeMap<String, String>,
-    /// Readers had the real-time I/O class.
+    /// Readers had the I/O priority best effort 0.
     pub priorities: bool,
     /// In the order of the report's loads.
     pub loads: Vec<FrontierMeasure>,

@@ -298,7 +298,7 @@ impl<'a> Search<'a> {
         Trial {
             readers: LOADS[load].readers,
             interval: Duration::from_secs_f64(interval_us / 1e6),
-            realtime: false,
+            prioritised: false,
             writers: LOADS[load].writers,
             length: self.trial,
             block_bytes: self.options.common.block_bytes,
@@ -333,7 +333,7 @@ impl<'a> Search<'a> {
             });
             for load in 0..LOADS.len() {
                 let number = self.samples[index][load].read_us.len();
-                let trial = Trial { realtime: self.space.priorities(&candidate), ..self.trial(load, number) };
+                let trial = Trial { prioritised: self.space.priorities(&candidate), ..self.trial(load, number) };
                 let outcome = self.run_trial(&trial)?;
                 self.samples[index][load].add(&outcome, trial.length);
             }

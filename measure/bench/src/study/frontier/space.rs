@@ -21,7 +21,7 @@ pub(super) struct Dimension {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum What {
     Setting(QueueSetting),
-    /// Readers get the real-time I/O class; writes then wait for at most so many ms.
+    /// Readers get the I/O priority best effort 0; writes then wait for at most so many ms.
     Priorities,
 }
 
@@ -198,7 +198,7 @@ impl Space {
         candidate.scheduler.and_then(|number| self.schedulers.get(number)).map_or(&self.found, |(name, _)| name)
     }
 
-    /// Whether readers get the real-time I/O class.
+    /// Whether readers get the I/O priority best effort 0.
     pub(super) fn priorities(&self, candidate: &Candidate) -> bool {
         self.changed(candidate).any(|(what, _)| *what == What::Priorities)
     }

@@ -43,9 +43,6 @@ const SYNC_INTERVAL: Duration = Duration::from_millis(33);
 /// Time that writers run before the first measured read, to fill queues and buffers.
 const HEAD_START: Duration = Duration::from_millis(100);
 
-/// Level of the readers' real-time I/O class (linux/ioprio.h: 0 to 7).
-const REALTIME_LEVEL: i32 = 4;
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writers {
     None,
@@ -69,8 +66,8 @@ pub(super) struct Trial {
     pub(super) readers: u32,
     /// Interval between the reads of a reader.
     pub(super) interval: Duration,
-    /// Whether readers have the real-time I/O class.
-    pub(super) realtime: bool,
+    /// Whether readers have the I/O priority best effort 0.
+    pub(super) prioritised: bool,
     pub(super) writers: Writers,
     pub(super) length: Duration,
     pub(super) block_bytes: u64,
@@ -211,9 +208,8 @@ fn read(
     (first, end): (Instant, Instant),
     go_on: impl Fn() -> bool,
 ) -> Result<Times> {
-    if trial.realtime {
-        be_realtime()
-            .map_err(|error| Error::Resource("give readers the real-time I/O class (only root can)", error))?;
+    if trial.prioritised {
+        prioritise().map_err(|error| Error::Resource("give readers the I/O priority best effort 0", error))?;
     }
     let mut times = Times::default();
     let mut due = first;
@@ -228,13 +224,14 @@ fn read(
     Ok(times)
 }
 
-/// Gives the calling thread the real-time I/O class. The thread ends with its trial, so nothing is restored.
-fn be_realtime() -> io::Result<()> {
-    /// `IOPRIO_WHO_PROCESS`, and the shift of the class (linux/ioprio.h).
+/// Gives the calling thread the I/O priority best effort 0, as apps in front get it. The thread ends with its trial, so
+/// nothing is restored.
+fn prioritise() -> io::Result<()> {
+    /// `IOPRIO_WHO_PROCESS`, and the class with level 0 (linux/ioprio.h).
     const WHO_THREAD: i32 = 1;
-    const CLASS_REALTIME: i32 = 1 << 13;
+    const BEST_EFFORT_0: i32 = 2 << 13;
     // SAFETY: the call takes three numbers and no pointer; thread 0 is the caller.
-    let outcome = unsafe { libc::syscall(libc::SYS_ioprio_set, WHO_THREAD, 0, CLASS_REALTIME | REALTIME_LEVEL) };
+    let outcome = unsafe { libc::syscall(libc::SYS_ioprio_set, WHO_THREAD, 0, BEST_EFFORT_0) };
     if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
@@ -341,7 +338,7 @@ mod tests {
         let trial = Trial {
             readers: 2,
             interval: Duration::from_millis(20),
-            realtime: false,
+            prioritised: false,
             writers: Writers::Direct(2),
             length: Duration::from_millis(200),
             block_bytes: 4096,
