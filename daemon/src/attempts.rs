@@ -16,7 +16,8 @@
 //! `a_daemon_that_was_killed_twice_in_one_place_does_without_it`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use brisk_api::Resting;
@@ -29,6 +30,8 @@ const MARKS: &str = "attempts";
 const CRASHES: &str = "crashes.json";
 /// Larger files are none of ours.
 const FILE_BYTES_MAX: u64 = 64 << 10;
+/// A number.
+const MARK_BYTES_MAX: u64 = 64;
 /// Parts of a damaged or foreign file are not kept without end.
 const PARTS_MAX: usize = 64;
 
@@ -71,7 +74,8 @@ impl Attempts {
         }
         // An action may go on in a thread while another part begins: of several marks, the last one is that of the
         // crash. Where it was another part after all, that one is the last as soon as those after it rest.
-        let order = |mark: &PathBuf| fs::read_to_string(mark).ok().and_then(|text| text.parse::<u64>().ok());
+        let text = |mark: &PathBuf| brisk_program::files::read_text(mark, MARK_BYTES_MAX).ok();
+        let order = |mark: &PathBuf| text(mark).and_then(|text| text.parse::<u64>().ok());
         if let Some(mark) = left.iter().max_by_key(|mark| order(mark)) {
             let part = mark.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             if attempts.crashes.len() < PARTS_MAX || attempts.crashes.contains_key(part) {
@@ -115,7 +119,10 @@ impl Attempts {
             // Without space a part is used without a mark.
             self.begun += 1;
             let number = self.begun.to_string();
-            let _ = fs::create_dir_all(&self.marks).and_then(|()| fs::write(self.marks.join(part), number));
+            let mark = self.marks.join(part);
+            // What lies there by its name may be no file.
+            let _ = fs::create_dir_all(&self.marks).and_then(|()| fs::remove_file(&mark));
+            let _ = File::create_new(&mark).and_then(|mut file| file.write_all(number.as_bytes()));
         }
         Ok(())
     }
@@ -165,7 +172,7 @@ impl Attempts {
         if let Some(dir) = self.crashes_path.parent() {
             fs::create_dir_all(dir)?;
         }
-        brisk_program::files::replace(&self.crashes_path, text.as_bytes())
+        brisk_program::files::replace_regular(&self.crashes_path, text.as_bytes())
     }
 }
 

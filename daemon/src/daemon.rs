@@ -50,7 +50,6 @@ use crate::killers::Killers;
 use crate::places::Places;
 use crate::pressure;
 use crate::profiles;
-use crate::recorder::Recorder;
 use crate::returns::{ANSWER_NS, Returns};
 use crate::savings::{EnginesInForce, Savings};
 use crate::screen::Screen;
@@ -59,6 +58,7 @@ use crate::settings::Settings;
 use crate::sources::Sources;
 use crate::timers::{Timer, Timers};
 use crate::trials::{Acts, Trials};
+use crate::writer::Writer;
 
 pub use start::Options;
 
@@ -127,7 +127,7 @@ pub struct Daemon {
     timers: Timers<Self>,
     attempts: Attempts,
     actuator: Actuator,
-    recorder: Recorder,
+    writer: Writer,
     server: Option<Server>,
     hook: Hook,
     jobs: Jobs,
@@ -147,7 +147,7 @@ struct Policy {
     trials: Trials,
     /// Release of the kernel, for the trials.
     kernel: String,
-    /// What engines have learned, as it was written last: digests by file, as the texts may be long.
+    /// What engines have learned, as it was handed over last to be written: digests by file, as the texts may be long.
     saved: BTreeMap<String, u64>,
 }
 
@@ -255,7 +255,8 @@ impl Daemon {
         self.save_learned();
         let restored = self.actuator.restore();
         self.attempts.close();
-        self.recorder.close(self.moment.now);
+        self.writer.close(self.moment.now);
+        self.take_in_failures();
         let report = restored.context("not everything is as it was before brisk; 'brisk reset' tries again")?;
         if !self.options.dry_run {
             start::check_restored(&Paths::with_run_dir(&self.options.run_dir))?;
@@ -287,6 +288,7 @@ impl Daemon {
         self.tend_keeper();
         self.tend_hook();
         self.tend_job();
+        self.take_in_failures();
         if woken.stop {
             self.is_finished = true;
             return Ok(());

@@ -18,7 +18,7 @@ use brisk_core::snapshot::Part;
 use brisk_core::survey::{Shown, Topic};
 use brisk_core::trial::{Arm, LeftOut, Plan, Scope, Subject, Told};
 use brisk_engine::kit::learned::file_of;
-use brisk_engine::kit::{AnyEngine, Engine, Running};
+use brisk_engine::kit::{AnyEngine, Engine, Running, Unusable};
 
 use crate::config::{Config, Order};
 
@@ -54,7 +54,7 @@ macro_rules! list {
             name: &str,
             config: &Config,
             files: &BTreeMap<String, String>,
-            complaints: &mut Vec<String>,
+            unusable: &mut Vec<Unusable>,
         ) -> Option<Box<dyn AnyEngine>> {
             match name {
                 $(<$engine>::NAME => {
@@ -62,7 +62,7 @@ macro_rules! list {
                     if config.engines.order == Order::Auto {
                         <$engine>::unnamed(&mut own);
                     }
-                    Some(Box::new(Running::<$engine>::new(own, files, complaints)))
+                    Some(Box::new(Running::<$engine>::new(own, files, unusable)))
                 })*
                 _ => None,
             }
@@ -132,14 +132,14 @@ pub struct Engines {
 }
 
 impl Engines {
-    /// Those that the configuration names, with nothing seen yet, and complaints about `files` (what was measured on
-    /// devices, and what engines have learned, by folder and name) that cannot be used: such a file is left out.
+    /// Those that the configuration names, with nothing seen yet, and those of `files` (what was measured on
+    /// devices, and what engines have learned, by folder and name) that cannot be used and are left out.
     #[must_use]
-    pub fn new(config: &Config, files: &BTreeMap<String, String>) -> (Self, Vec<String>) {
-        let mut complaints = Vec::new();
+    pub fn new(config: &Config, files: &BTreeMap<String, String>) -> (Self, Vec<Unusable>) {
+        let mut unusable = Vec::new();
         let names = config.engines.names().into_iter();
-        let engines = names.filter_map(|name| Some((name.to_owned(), begin(name, config, files, &mut complaints)?)));
-        (Self::these(engines.collect()), complaints)
+        let engines = names.filter_map(|name| Some((name.to_owned(), begin(name, config, files, &mut unusable)?)));
+        (Self::these(engines.collect()), unusable)
     }
 
     /// These, for tests of what is around engines.

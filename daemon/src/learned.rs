@@ -2,7 +2,10 @@
 //!
 //! A file tells which apps a person uses and when, so that only root reads it.
 //!
-//! Properties: `what_was_written_is_read_again`; `a_forgotten_app_is_in_no_file`; `what_cannot_be_read_is_no_obstacle`.
+//! A file that cannot be read or understood is set aside: the next save would replace it.
+//!
+//! Properties: `what_was_written_is_read_again`; `a_forgotten_app_is_in_no_file`; `what_cannot_be_read_is_set_aside`;
+//! `what_is_no_regular_file_blocks_nothing`.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -13,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use brisk_core::causes::in_one_line;
 use brisk_engine::iram::learned::Learned;
+use brisk_engine::kit::Unusable;
 use brisk_engine::kit::learned::{file_of, is_learned};
 
 use crate::engines::{self, NAMES};
@@ -23,6 +27,8 @@ pub const TRIALS: &str = "trials.json";
 
 /// Larger files are none of ours.
 const FILE_BYTES_MAX: u64 = 8 << 20;
+/// Of a larger file that was set aside it is not known what it names.
+const ASIDE_BYTES_MAX: u64 = 64 << 20;
 /// A record holds all files of a configuration in one piece: what is larger than this is left out of it.
 const RECORDED_BYTES_MAX: usize = 256 << 10;
 
@@ -35,25 +41,79 @@ pub struct NotWritten {
 }
 
 /// What all engines have learned, by folder and name: `iram/learned.json`; and complaints about files that cannot be
-/// read, which are left out.
+/// read, which are left out and, but for a dry run, set aside.
 #[must_use]
-pub fn read(dir: &Path) -> (BTreeMap<String, String>, Vec<String>) {
+pub fn read(dir: &Path, dry_run: bool) -> (BTreeMap<String, String>, Vec<String>) {
     let (mut files, mut complaints) = (BTreeMap::new(), Vec::new());
     for engine in NAMES {
         let name = file_of(engine);
         match brisk_program::files::read_text(&dir.join(&name), FILE_BYTES_MAX) {
             Ok(text) => drop(files.insert(name, text)),
             Err(error) if error.is_missing() => {}
-            Err(error) => complaints.push(format!("what {engine} has learned is left out: {error}")),
+            Err(error) => {
+                let why = format!("what {engine} has learned is left out: {}", in_one_line(&error));
+                complaints.push(set_aside(dir, &name, why, dry_run));
+            }
         }
     }
     (files, complaints)
 }
 
-/// The trials of engines; without those of a file that cannot be used, with a complaint.
+/// Complaints about files that engines cannot use; what was learned is set aside, but for a dry run.
 #[must_use]
-pub fn trials(dir: &Path) -> (Trials, Option<String>) {
-    let of = |why: String| (Trials::default(), Some(format!("the trials of engines begin anew: {why}")));
+pub fn left_out(dir: &Path, unusable: Vec<Unusable>, dry_run: bool) -> Vec<String> {
+    let complain = |one: Unusable| {
+        if is_learned(&one.file) { set_aside(dir, &one.file, one.why, dry_run) } else { one.why }
+    };
+    unusable.into_iter().map(complain).collect()
+}
+
+/// Renames a file that cannot be used, in place of one that was set aside before; the complaint, with its path.
+fn set_aside(dir: &Path, name: &str, why: String, dry_run: bool) -> String {
+    let path = dir.join(name);
+    if dry_run {
+        return format!("{why}; it is {}", path.display());
+    }
+    let aside = aside(&path);
+    match fs::rename(&path, &aside) {
+        Ok(()) => format!("{why}; it was renamed to {}", aside.display()),
+        Err(error) => format!("{why}; it is {} and cannot be renamed: {error}", path.display()),
+    }
+}
+
+fn aside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".damaged");
+    name.into()
+}
+
+/// Removes a file that was set aside, where all is to be forgotten, or it names the app.
+fn forget_aside(path: &Path, app: Option<&str>) -> Result<bool, NotWritten> {
+    let aside = aside(path);
+    let has = |app: &str| {
+        let bytes = brisk_program::files::read(&aside, ASIDE_BYTES_MAX);
+        // What cannot be read may name it.
+        bytes
+            .map_or_else(|error| !error.is_missing(), |bytes| bytes.windows(app.len()).any(|one| one == app.as_bytes()))
+    };
+    if app.is_some_and(|app| app.is_empty() || !has(app)) {
+        return Ok(false);
+    }
+    match fs::remove_file(&aside) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(source) => Err(NotWritten { path: aside, source }),
+    }
+}
+
+/// The trials of engines; without those of a file that cannot be used, with a complaint. It is set aside, but for a dry
+/// run.
+#[must_use]
+pub fn trials(dir: &Path, dry_run: bool) -> (Trials, Option<String>) {
+    let of = |why: String| {
+        let why = format!("the trials of engines begin anew: {why}");
+        (Trials::default(), Some(set_aside(dir, TRIALS, why, dry_run)))
+    };
     let text = match brisk_program::files::read_text(&dir.join(TRIALS), FILE_BYTES_MAX) {
         Ok(text) => text,
         Err(error) if error.is_missing() => return (Trials::default(), None),
@@ -98,14 +158,19 @@ pub fn digest(text: &str) -> u64 {
 /// Writes one of them.
 ///
 /// # Errors
-/// When the directory or the file cannot be written; the earlier file is then unchanged.
+/// When the directory or the file cannot be written, or the next start would refuse the file for its size; the earlier
+/// file is then unchanged.
 pub fn write(dir: &Path, name: &str, text: &str) -> Result<(), NotWritten> {
     let path = dir.join(name);
     let write = || {
+        if text.len() as u64 > FILE_BYTES_MAX {
+            let why = format!("it would have {} bytes, and the next start reads {FILE_BYTES_MAX}", text.len());
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+        }
         let folder = path.parent().unwrap_or(dir);
         fs::create_dir_all(folder)?;
         fs::set_permissions(folder, Permissions::from_mode(0o700))?;
-        brisk_program::files::replace(&path, text.as_bytes())
+        brisk_program::files::replace_regular(&path, text.as_bytes())
     };
     write().map_err(|source| NotWritten { path: path.clone(), source })
 }
@@ -120,6 +185,7 @@ pub fn forget(dir: &Path, app: Option<&str>) -> Result<bool, NotWritten> {
     for engine in NAMES {
         let path = dir.join(file_of(engine));
         let failed = |source: io::Error| NotWritten { path: path.clone(), source };
+        known |= forget_aside(&path, app)?;
         let Some(app) = app else {
             match fs::remove_file(&path) {
                 Ok(()) => known = true,
@@ -144,10 +210,11 @@ pub fn forget(dir: &Path, app: Option<&str>) -> Result<bool, NotWritten> {
 /// The same of the trials of engines. What persons switched stays.
 fn forget_trials(dir: &Path, app: Option<&str>) -> Result<bool, NotWritten> {
     let path = dir.join(TRIALS);
+    let was_aside = forget_aside(&path, app)?;
     let failed = |source: io::Error| NotWritten { path: path.clone(), source };
     let text = match brisk_program::files::read_text(&path, FILE_BYTES_MAX) {
         Ok(text) => text,
-        Err(error) if error.is_missing() => return Ok(false),
+        Err(error) if error.is_missing() => return Ok(was_aside),
         Err(_) if app.is_none() => String::new(),
         Err(error) => return Err(failed(io::Error::other(error))),
     };
@@ -163,7 +230,7 @@ fn forget_trials(dir: &Path, app: Option<&str>) -> Result<bool, NotWritten> {
         None => fs::remove_file(&path).map_err(failed)?,
         Some(_) => {}
     }
-    Ok(known)
+    Ok(known || was_aside)
 }
 
 #[cfg(test)]
@@ -180,11 +247,11 @@ mod tests {
     fn what_was_written_is_read_again() {
         let dir = tempfile::tempdir().expect("a directory");
         let place = dir.path().join("learned");
-        assert_eq!(read(&place), (BTreeMap::new(), Vec::new()));
+        assert_eq!(read(&place, false), (BTreeMap::new(), Vec::new()));
         write(&place, "iram/learned.json", "{}").expect("written");
         write(&place, "iram/learned.json", "{ }").expect("written");
         let expected = BTreeMap::from([("iram/learned.json".to_owned(), "{ }".to_owned())]);
-        assert_eq!(read(&place), (expected, Vec::new()));
+        assert_eq!(read(&place, false), (expected, Vec::new()));
         let mode = fs::metadata(place.join("iram")).expect("made").permissions().mode();
         assert_eq!(mode & 0o777, 0o700, "who uses which apps is for root alone");
         assert_eq!(fs::read_dir(place.join("iram")).expect("listed").count(), 1);
@@ -217,7 +284,7 @@ mod tests {
     fn a_forgotten_app_is_in_no_file() {
         let dir = tempfile::tempdir().expect("a directory");
         write(dir.path(), "iram/learned.json", &with_launches(&["org.secret.App", "mpv"])).expect("written");
-        let text = || read(dir.path()).0.get("iram/learned.json").cloned();
+        let text = || read(dir.path(), false).0.get("iram/learned.json").cloned();
         assert!(forget(dir.path(), Some("org.secret.App")).expect("changed"));
         assert!(text().is_some_and(|text| !text.contains("secret") && text.contains("mpv")), "{:?}", text());
         assert!(!forget(dir.path(), Some("org.secret.App")).expect("nothing to do"));
@@ -227,14 +294,65 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_no_obstacle() {
+    fn what_cannot_be_read_is_set_aside() {
         let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("iram/learned.json");
         fs::create_dir_all(dir.path().join("iram")).expect("made");
-        fs::write(dir.path().join("iram/learned.json"), b"\xff").expect("written");
-        let (files, complaints) = read(dir.path());
-        assert!(files.is_empty() && complaints[0].starts_with("what iram has learned is left out: "), "{complaints:?}");
+        fs::write(&path, b"org.secret.App \xff").expect("written");
+        assert_eq!(read(dir.path(), true).1.len(), 1);
+        assert!(path.exists(), "a dry run changes nothing");
         let why = forget(dir.path(), Some("x")).expect_err("what is in it is not known").to_string();
         assert!(why.contains("iram/learned.json"), "{why}");
+        let (files, complaints) = read(dir.path(), false);
+        let begin = format!("what iram has learned is left out: {}", path.display());
+        let end = format!("; it was renamed to {}.damaged", path.display());
+        assert!(
+            files.is_empty() && complaints[0].starts_with(&begin) && complaints[0].ends_with(&end),
+            "{complaints:?}"
+        );
+        assert_eq!(read(dir.path(), false).1, [""; 0], "once");
+        // What this brisk does not understand.
+        fs::write(&path, "{}").expect("written");
+        let unusable = || vec![Unusable { file: "iram/learned.json".to_owned(), why: "no version".to_owned() }];
+        let complaints = left_out(dir.path(), unusable(), false);
+        assert_eq!(complaints, [format!("no version{end}")]);
+        let profile = vec![Unusable { file: "smartio/a.toml".to_owned(), why: "no speed".to_owned() }];
+        assert_eq!(left_out(dir.path(), profile, false), ["no speed"], "what people measured stays");
+        fs::write(dir.path().join(TRIALS), "{").expect("written");
+        let complaint = trials(dir.path(), false).1.expect("not of this brisk");
+        assert!(complaint.ends_with("/trials.json.damaged"), "{complaint}");
+        // What was set aside names apps too.
+        let damaged = aside(&path);
+        fs::write(&damaged, "org.secret.App").expect("written");
+        assert!(!forget(dir.path(), Some("mpv")).expect("it names another") && damaged.exists());
+        assert!(forget(dir.path(), Some("org.secret.App")).expect("removed") && !damaged.exists());
+        assert!(forget(dir.path(), None).expect("the trials") && !forget(dir.path(), None).expect("nothing"));
+    }
+
+    #[test]
+    fn what_the_next_start_would_refuse_is_not_written() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let text = " ".repeat(FILE_BYTES_MAX as usize);
+        write(dir.path(), "iram/learned.json", &text).expect("the largest");
+        let why = write(dir.path(), "iram/learned.json", &format!("{text}x")).expect_err("one byte more");
+        assert!(in_one_line(&why).contains("it would have 8388609 bytes"), "{}", in_one_line(&why));
+        assert_eq!(read(dir.path(), false).0.get("iram/learned.json"), Some(&text), "the earlier one stays");
+    }
+
+    #[test]
+    fn what_is_no_regular_file_blocks_nothing() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("iram/learned.json");
+        fs::create_dir_all(dir.path().join("iram")).expect("made");
+        for path in [&path, &dir.path().join(TRIALS)] {
+            let (of, rights) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR);
+            rustix::fs::mknodat(rustix::fs::CWD, path, of, rights, 0).expect("a pipe");
+        }
+        let why = write(dir.path(), "iram/learned.json", "{}").expect_err("a pipe");
+        assert!(in_one_line(&why).contains("iram/learned.json: it is not a regular file"), "{}", in_one_line(&why));
+        assert!(read(dir.path(), false).1[0].contains("is a pipe (FIFO)"));
+        assert!(trials(dir.path(), false).1.is_some_and(|why| why.contains("is a pipe (FIFO)")));
+        write(dir.path(), "iram/learned.json", "{}").expect("the pipe was set aside");
         assert!(forget(dir.path(), None).expect("removed"));
     }
 

@@ -45,3 +45,4 @@ pub mod settings;
 pub mod sources;
 pub mod timers;
 pub mod trials;
+pub mod writer;

@@ -1,8 +1,6 @@
 //! Records observations, decisions and outcomes; continues without a record when the disk is full, and tries again. A
 //! record with a damaged head is renamed, and a new one begins.
 
-use std::path::PathBuf;
-
 use brisk_core::causes::in_one_line;
 use brisk_core::event::{Event, EventKind};
 use brisk_core::launch::LaunchFiles;
@@ -19,6 +17,18 @@ const RETRY_NS: u64 = 60_000_000_000;
 /// Mappings (each as so many ranges) and ranges of an event that is recorded whole: a tenth of a megabyte.
 const ITEMS_MAX: usize = 5_000;
 const ITEMS_OF_MAPPING: usize = 8;
+
+/// What one round leaves in the record.
+#[derive(Debug)]
+pub struct Round {
+    pub now: Reading,
+    pub events: Vec<Event>,
+    /// Devices and apps, where they differ from the round before.
+    pub scene: Option<Scene>,
+    pub snapshot: Snapshot,
+    /// The decision, where it differs from the one before.
+    pub decided: Option<Decided>,
+}
 
 /// The record of this session.
 #[derive(Debug)]
@@ -55,12 +65,6 @@ impl Recorder {
         }
     }
 
-    /// Path of the record; `None` when recording is off.
-    #[must_use]
-    pub fn path(&self) -> Option<&PathBuf> {
-        (self.place.max_bytes > 0).then_some(&self.place.path)
-    }
-
     /// Why nothing is recorded, although recording is on.
     #[must_use]
     pub fn trouble(&self) -> Option<&str> {
@@ -86,31 +90,19 @@ impl Recorder {
         }
     }
 
-    /// Records one round: events, devices and apps, snapshot, and the decision if it differs from the one before.
-    pub fn round(
-        &mut self,
-        now: Reading,
-        events: &[Event],
-        scene: &Scene,
-        snapshot: &Snapshot,
-        decided: Option<Decided>,
-    ) {
-        let scene_differs = *scene != self.scene;
-        if scene_differs {
-            self.scene = scene.clone();
-        }
+    /// Records one round.
+    pub fn round(&mut self, round: Round) {
+        let Round { now, events, scene, snapshot, decided } = round;
+        let scene_differs = scene.is_some();
+        self.scene = scene.unwrap_or_else(|| std::mem::take(&mut self.scene));
         if let Some(decided) = &decided {
             self.decided = Some(decided.clone());
         }
+        let scene = scene_differs.then(|| self.scene.clone());
         self.write(now, |writer| {
-            if scene_differs {
-                writer.scene(scene)?;
-            }
-            events.iter().try_for_each(|event| match without_pages(event) {
-                Some(short) => writer.event(&short),
-                None => writer.event(event),
-            })?;
-            writer.snapshot(snapshot)?;
+            scene.iter().try_for_each(|scene| writer.scene(scene))?;
+            events.iter().try_for_each(|event| writer.event(event))?;
+            writer.snapshot(&snapshot)?;
             decided.iter().try_for_each(|decided| writer.decided(decided))
         });
         self.samples += 1;
@@ -180,7 +172,8 @@ impl Recorder {
 
 /// The same event without its pages, where those would crowd out the rest of the record: an app of many processes has
 /// megabytes of them. A replay decides otherwise from there on, where an engine decides by pages.
-fn without_pages(event: &Event) -> Option<Event> {
+#[must_use]
+pub fn without_pages(event: &Event) -> Option<Event> {
     let kind = match &event.kind {
         EventKind::Scanned { group, pages } if items_of_scan(pages) > ITEMS_MAX => EventKind::Scanned {
             group: group.clone(),
@@ -247,7 +240,8 @@ mod tests {
         let mut recorder = Recorder::new(place, Session::default(), Configuration::default());
         for round in 0..rounds {
             let snapshot = Snapshot { at_ns: round, ..Snapshot::default() };
-            recorder.round(Reading::now(), &[], &Scene::default(), &snapshot, None);
+            let (now, events) = (Reading::now(), Vec::new());
+            recorder.round(Round { now, events, scene: None, snapshot, decided: None });
         }
         recorder
     }
@@ -279,21 +273,10 @@ mod tests {
             Event { at_ns: 7, kind: EventKind::Scanned { group: "app-a-1.scope".to_owned(), pages } }
         };
         assert_eq!(without_pages(&scanned(500)), None);
-        let dir = tempfile::tempdir().expect("a directory");
-        let path = dir.path().join("daemon.brisk");
-        let place = config::Record { path: path.clone(), max_bytes: 64 << 20 };
-        let mut recorder = Recorder::new(place, Session::default(), Configuration::default());
-        // Far more than one frame holds.
-        recorder.round(Reading::now(), &[scanned(50_000)], &Scene::default(), &Snapshot::default(), None);
-        assert_eq!(recorder.trouble(), None);
-        recorder.close(Reading::now());
-        let events = Reader::open(&path).expect("a record").filter_map(|item| match item {
-            Ok(brisk_record::Item::Event(event)) => Some(event.kind),
-            _ => None,
-        });
         let pages = AppPages { page_bytes: 4096, processes: Vec::new() };
-        let expected = EventKind::Scanned { group: "app-a-1.scope".to_owned(), pages };
-        assert_eq!(events.collect::<Vec<_>>(), [expected]);
+        let kind = EventKind::Scanned { group: "app-a-1.scope".to_owned(), pages };
+        // Far more than one frame holds.
+        assert_eq!(without_pages(&scanned(50_000)), Some(Event { at_ns: 7, kind }));
     }
 
     #[test]

@@ -173,9 +173,9 @@ impl Replay {
     }
 
     fn start_engines(&mut self) {
-        let (engines, complaints) = Engines::new(&self.config, &self.configuration.files);
+        let (engines, unusable) = Engines::new(&self.config, &self.configuration.files);
         self.engines = engines;
-        complaints.into_iter().for_each(|complaint| self.complain(complaint));
+        unusable.into_iter().for_each(|one| self.complain(one.why));
     }
 
     fn complain(&mut self, what: String) {

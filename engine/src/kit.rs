@@ -147,11 +147,20 @@ pub struct Running<E: Engine> {
     at_ns: u64,
 }
 
+/// A file that cannot be used, and is left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unusable {
+    /// By folder and name.
+    pub file: String,
+    /// A sentence.
+    pub why: String,
+}
+
 impl<E: Engine> Running<E> {
     /// One that has learned what `files` hold (texts by folder and name, such as `iram/learned.json`), with complaints
     /// about those that cannot be used: they are left out.
     #[must_use]
-    pub fn new(mut config: E::Config, files: &BTreeMap<String, String>, complaints: &mut Vec<String>) -> Self {
+    pub fn new(mut config: E::Config, files: &BTreeMap<String, String>, unusable: &mut Vec<Unusable>) -> Self {
         let own = files.iter().filter(|(name, _)| name.split('/').next() == Some(E::NAME));
         for (name, text) in own.filter(|(name, _)| !learned::is_learned(name)) {
             let of = if name.ends_with(".json") {
@@ -161,13 +170,15 @@ impl<E: Engine> Running<E> {
             };
             let taken = of.and_then(|of| E::measured(&mut config, of));
             if let Err(error) = taken {
-                complaints.push(format!("the profile {name} cannot be used and is left out: {error}"));
+                let why = format!("the profile {name} cannot be used and is left out: {error}");
+                unusable.push(Unusable { file: name.clone(), why });
             }
         }
         let learned = files.get(&learned::file_of(E::NAME)).map(|text| serde_json::from_str(text)).transpose();
         let learned = learned.unwrap_or_else(|error| {
             let name = E::NAME;
-            complaints.push(format!("what {name} has learned cannot be used, so it begins anew: {error}"));
+            let why = format!("what {name} has learned cannot be used, so it begins anew: {error}");
+            unusable.push(Unusable { file: learned::file_of(name), why });
             None
         });
         let state = E::begin(&config, learned.unwrap_or_default());

@@ -135,13 +135,16 @@ impl Daemon {
         // An engine that ends now is to know this again, and one that begins knows what it had learned when it ran
         // last.
         self.save_learned();
-        let (kept, complaints) = learned::read(&self.options.learned_dir);
+        let waiting = self.writer.waiting();
+        let (kept, complaints) = learned::read(&self.options.learned_dir, self.options.dry_run);
         complaints.into_iter().for_each(|complaint| self.report_trouble(complaint));
-        let files = measured.clone().into_iter().chain(kept).chain(self.policy.engines.learned()).collect();
+        let kept = kept.into_iter().chain(waiting).chain(self.policy.engines.learned());
+        let files = measured.clone().into_iter().chain(kept).collect();
         let configuration = Configuration { text, files: learned::recorded(&files) };
-        self.recorder.configure(self.options.record(&config), configuration, self.moment.now);
+        self.writer.configure(self.options.record(&config), configuration, self.moment.now);
         if differs {
-            let (engines, complaints) = Engines::new(&config, &files);
+            let (engines, unusable) = Engines::new(&config, &files);
+            let complaints = learned::left_out(&self.options.learned_dir, unusable, self.options.dry_run);
             let now_unix_ms = self.moment.now.wall_unix_ms();
             self.policy.trials.configure(&config.engines, engines.plans(), &self.policy.kernel, now_unix_ms);
             self.replace_engines(engines);
@@ -184,10 +187,9 @@ impl Daemon {
         let (state, machine) = (&self.state, &self.machine);
         let rss_bytes = machine.sense.process_stat(std::process::id()).ok().flatten();
         let rss_bytes = rss_bytes.map_or(0, |own| own.resident_pages * rustix::param::page_size() as u64);
-        let record = self.recorder.path().map(|path| Record {
-            path: path.display().to_string(),
-            bytes: self.recorder.bytes(),
-            trouble: self.recorder.trouble().map(str::to_owned),
+        let record = self.writer.record_path().map(|path| {
+            let (bytes, trouble) = self.writer.record();
+            Record { path: path.display().to_string(), bytes, trouble }
         });
         let (mut swap_writes, mut prefetched) = (None, None);
         for shown in self.policy.engines.show(Topic::Totals) {

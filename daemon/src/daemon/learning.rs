@@ -17,8 +17,8 @@ use crate::engines::Engines;
 use crate::learned;
 use crate::returns::Returns;
 
-/// Least time between two writes. Each replaces whole files and waits for the flash, beside the apps in use; a power
-/// cut takes what was learned since.
+/// Least time between two writes. Each replaces whole files on flash, beside the apps in use; a power cut takes what was
+/// learned since.
 const SAVE_NS: u64 = 600_000_000_000;
 
 impl Daemon {
@@ -38,31 +38,37 @@ impl Daemon {
         }
     }
 
-    /// Writes what engines have learned, where it is not what was written.
+    /// Hands over what engines have learned to be written, where it is not what was written.
     pub(super) fn save_learned(&mut self) {
         if self.options.dry_run {
             return;
         }
         let trials = self.policy.trials.text().map(|text| (learned::TRIALS.to_owned(), text));
-        let mut failed = Vec::new();
         for (name, text) in self.policy.engines.learned().chain(trials) {
             let digest = learned::digest(&text);
             if self.policy.saved.get(&name) == Some(&digest) {
                 continue;
             }
-            match learned::write(&self.options.learned_dir, &name, &text) {
-                Ok(()) => drop(self.policy.saved.insert(name, digest)),
-                Err(error) => failed.push(format!("what was learned is not kept: {}", in_one_line(&error))),
-            }
+            self.writer.keep(&name, text);
+            self.policy.saved.insert(name, digest);
         }
-        failed.into_iter().for_each(|failed| self.report_trouble(failed));
         memory::trim();
+    }
+
+    /// Reports files that could not be written; they are tried again with the next save.
+    pub(super) fn take_in_failures(&mut self) {
+        for (name, why) in self.writer.take_failed() {
+            self.policy.saved.remove(&name);
+            self.report_trouble(format!("what was learned is not kept: {why}"));
+        }
     }
 
     /// Forgets an app, or all, in engines and files; with all, the record too, which has the launches of all.
     pub(super) fn forget(&mut self, app: Option<&str>) -> Result<Reply, Fault> {
         let mut known = self.policy.engines.forget(app) | self.policy.trials.forget(app);
         if !self.options.dry_run {
+            // A text that waits would bring the app back. The person waits for the answer.
+            self.writer.settle();
             let in_files = learned::forget(&self.options.learned_dir, app);
             known |= in_files.map_err(|error| Fault::CannotForget(in_one_line(&error)))?;
             self.policy.saved.clear();
@@ -71,7 +77,7 @@ impl Daemon {
             // Both name the apps that were used.
             self.state.actions.clear();
             self.moment.events.clear();
-            let recorded = self.recorder.forget(self.moment.now);
+            let recorded = self.writer.forget_record(self.moment.now);
             known |= recorded.map_err(|error| Fault::CannotForget(in_one_line(&error)))?;
         }
         Ok(reply_with(&[("known", &known)]))

@@ -92,7 +92,7 @@ impl Daemon {
             notes: self.state.notes.clone(),
         });
         let scene = Scene { devices: self.machine.devices.clone(), apps, left_out };
-        self.recorder.round(self.moment.now, &events, &scene, &snapshot, decided);
+        self.writer.round(self.moment.now, events, scene, &snapshot, decided);
         self.moment.previous = Some(snapshot);
         self.take_in_trials(&changes);
         self.observe_for_engines();

@@ -38,6 +38,7 @@ use crate::service::ServiceManager;
 use crate::settings::Settings;
 use crate::sources::Sources;
 use crate::timers::Timers;
+use crate::writer::Writer;
 
 /// The program of the keeper: this one, under another name (`command.rs`).
 const KEEPER: &str = "/proc/self/exe";
@@ -107,16 +108,16 @@ impl Daemon {
             let processes = |dir: &Path| sense.cgroup_processes(dir).ok().flatten().unwrap_or_default();
             apps.update_front(now.monotonic_ns, Some(&front.into_iter().collect()), processes);
         }
-        let (files, mut complaints) = learned::read(&options.learned_dir);
+        let (files, mut complaints) = learned::read(&options.learned_dir, options.dry_run);
         let saved = files.iter().map(|(name, text)| (name.clone(), learned::digest(text))).collect();
         let measured = profiles::read(&options.profiles_dir);
         let files = measured.clone().into_iter().chain(files).collect();
         let configuration = Configuration { text, files: learned::recorded(&files) };
         let (engines, unusable) = Engines::new(&config, &files);
-        complaints.extend(unusable);
+        complaints.extend(learned::left_out(&options.learned_dir, unusable, options.dry_run));
         complaints.iter().for_each(|complaint| brisk_program::warn!("briskd: {complaint}"));
         trouble.extend(complaints);
-        let (mut trials, complaint) = learned::trials(&options.learned_dir);
+        let (mut trials, complaint) = learned::trials(&options.learned_dir, options.dry_run);
         trouble.extend(complaint.into_iter().inspect(|complaint| brisk_program::warn!("briskd: {complaint}")));
         let kernel = sense.kernel_release().unwrap_or_default();
         trials.configure(&config.engines, engines.plans(), &kernel, now.wall_unix_ms());
@@ -156,7 +157,10 @@ impl Daemon {
         let mut hook = Hook::default();
         hook.configure(&config.hook);
         let record = options.record(&config);
-        let recorder = Recorder::new(record, about(&sense), configuration);
+        let recorder = Recorder::new(record.clone(), about(&sense), configuration);
+        let learned_dir = options.learned_dir.clone();
+        let keep = move |name: &str, text: &str| learned::write(&learned_dir, name, text);
+        let writer = Writer::start(record, recorder, keep).context("cannot start the thread that writes files")?;
         let choice = SampleChoice { memory_group: options.memory_group.clone(), ..SampleChoice::default() };
         let mut sampler = Sampler::new(sense.clone(), choice)?;
         sampler.weigh_apps(uses.activities);
@@ -209,7 +213,7 @@ impl Daemon {
             timers: Timers::new(TIMERS),
             attempts,
             actuator,
-            recorder,
+            writer,
             server,
             hook,
             jobs: Jobs::default(),

@@ -85,8 +85,9 @@ fn see(engine: &mut Running<Counts>, at_ns: u64, kinds: &[EventKind]) {
 
 fn new(files: &[(&str, &str)]) -> (Running<Counts>, Vec<String>) {
     let files = files.iter().map(|&(name, text)| (name.to_owned(), text.to_owned())).collect();
-    let mut complaints = Vec::new();
-    (Running::new(Config::default(), &files, &mut complaints), complaints)
+    let mut unusable = Vec::new();
+    let engine = Running::new(Config::default(), &files, &mut unusable);
+    (engine, unusable.into_iter().map(|one| one.why).collect())
 }
 
 #[test]

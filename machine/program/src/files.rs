@@ -17,4 +17,4 @@ mod replace;
 pub mod table;
 
 pub use read::{Error, TEXT_BYTES_MAX, drop_ins, open, read, read_stream, read_text};
-pub use replace::{InPlace, Replacement, check_directory, replace};
+pub use replace::{InPlace, Replacement, check_directory, replace, replace_regular};

@@ -260,6 +260,20 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     new.finish()
 }
 
+/// As [`replace`], for files of a program's own: what is there and not a regular file is refused, not written into. A
+/// FIFO would block.
+///
+/// # Errors
+/// As [`replace`], and for such a file.
+pub fn replace_regular(path: &Path, content: &[u8]) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(metadata) if !metadata.is_file() => {
+            Err(io::Error::new(ErrorKind::InvalidInput, "it is not a regular file: remove it"))
+        }
+        _ => replace(path, content),
+    }
+}
+
 /// Whether a file can be made in a directory, by making one without a name. Mode bits alone do not tell: file systems
 /// are read-only, directories immutable, and root may write everywhere but there.
 ///
