@@ -122,6 +122,22 @@ pub struct Mapping {
     pub swappable: bool,
 }
 
+impl AppPages {
+    /// Memory that it takes, about.
+    #[must_use]
+    pub fn kept_bytes(&self) -> usize {
+        let of_mapping = |one: &MappingPages| {
+            let name = match &one.mapping.identity {
+                Identity::File(file) => file.path.len(),
+                Identity::Anonymous { name, .. } => name.len(),
+            };
+            let ranges = size_of::<PageRange>() * (one.private.len() + one.file.len());
+            size_of::<MappingPages>() + name + ranges + size_of::<SwappedRange>() * one.swapped.len()
+        };
+        self.processes.iter().flat_map(|process| &process.mappings).map(of_mapping).sum()
+    }
+}
+
 impl Mapping {
     /// Addresses of a range of its pages.
     #[must_use]

@@ -6,8 +6,13 @@
 //! again there counts as one return, so that it decays soon where it is wrong. Apps are known by their id; the one that
 //! returned longest ago makes room.
 //!
-//! Properties: `what_is_kept_is_read_back_and_forgotten_on_request`; `the_text_stays_small`.
+//! Bounds: 100 apps; 4096 ranges and 256 KiB of text an app, 4 MiB in all. Names of mappings are of any length and
+//! number.
+//!
+//! Properties: `what_is_kept_is_read_back_and_forgotten_on_request`; `the_text_stays_small`;
+//! `long_names_of_mappings_do_not_exceed_what_the_next_start_reads`.
 
+use crate::kit::learned::json_bytes;
 use crate::kit::{Apps, Version};
 use brisk_core::pages::{Identity, MappedFile};
 use serde::{Deserialize, Serialize};
@@ -19,10 +24,15 @@ use crate::mars::hot_set::{Heats, Repeated};
 const NEWEST: f64 = 0.3;
 /// Repeat share that is presumed (measured: hot sets of six apps are stable).
 const REPEAT: f64 = 0.7;
-/// Apps that are kept, ranges of one, and of all.
+/// Apps that are kept; ranges and bytes of text of one, and bytes of all.
 const APPS_MAX: usize = 100;
 pub(crate) const RANGES_MAX: usize = 4_096;
-const ALL_RANGES_MAX: usize = 32_768;
+const APP_BYTES_MAX: usize = 256 << 10;
+const ALL_BYTES_MAX: usize = 4 << 20;
+/// Text of a range, of a mapping or file without its name, and of a process or app, at most.
+const RANGE_BYTES: usize = 52;
+const MAPPING_BYTES: usize = 160;
+const PROCESS_BYTES: usize = 256;
 /// Hot sets written out before it is seen again whether the kernel takes them.
 const FORCED_MAX: u32 = 3;
 
@@ -120,11 +130,34 @@ impl AppMemory {
         }
     }
 
-    fn ranges(&self) -> usize {
-        let of_files = self.files.iter().map(|(_, heats)| heats);
-        let all = self.processes.iter().flat_map(|process| &process.mappings).map(|(_, heats)| heats).chain(of_files);
-        all.map(|heats| heats.ranges().len()).sum()
+    /// Length of its text, about; not less than it is.
+    fn text_bytes(&self) -> usize {
+        let of_process = |of: &ProcessHeats| {
+            let mappings = of.mappings.iter().map(|(identity, heats)| text_bytes(identity_name(identity), heats));
+            PROCESS_BYTES + json_bytes(&of.program) + mappings.sum::<usize>()
+        };
+        let files = self.files.iter().map(|(file, heats)| text_bytes(&file.path, heats));
+        PROCESS_BYTES + self.processes.iter().map(of_process).sum::<usize>() + files.sum::<usize>()
     }
+}
+
+fn identity_name(identity: &Identity) -> &str {
+    match identity {
+        Identity::File(file) => &file.path,
+        Identity::Anonymous { name, .. } => name,
+    }
+}
+
+/// The mappings of a process: what comes before one in the text, its name, and its histories.
+fn of_process(process: &mut ProcessHeats) -> impl Iterator<Item = (usize, &str, &mut Heats)> {
+    let mut own_bytes = PROCESS_BYTES + json_bytes(&process.program);
+    let mappings = process.mappings.iter_mut();
+    mappings.map(move |(identity, heats)| (std::mem::take(&mut own_bytes), identity_name(identity), heats))
+}
+
+/// Length of the text of a mapping or a file.
+fn text_bytes(name: &str, heats: &Heats) -> usize {
+    MAPPING_BYTES + json_bytes(name) + RANGE_BYTES * heats.ranges().len()
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -159,16 +192,22 @@ impl Learned {
         self.apps.used(id, AppMemory::default)
     }
 
-    /// Keeps within its bounds: ranges of one app, of all apps, and their number. The app that returned last stays.
+    /// Keeps within its bounds: ranges and text of one app, text of all, and their number. The app that returned last
+    /// stays.
     pub fn bound(&mut self) {
         for app in self.apps.iter_mut() {
             let repeat = app.repeat;
-            let of_files = app.files.iter_mut().map(|(_, heats)| heats);
-            let all = app.processes.iter_mut().flat_map(|process| &mut process.mappings).map(|(_, heats)| heats);
-            let mut rest = RANGES_MAX;
-            for heats in all.chain(of_files) {
-                heats.bound(rest, repeat);
-                rest -= heats.ranges().len();
+            let of_files = app.files.iter_mut().map(|(file, heats)| (0, file.path.as_str(), heats));
+            let all = app.processes.iter_mut().flat_map(of_process);
+            let (mut rest, mut rest_bytes) = (RANGES_MAX, APP_BYTES_MAX - PROCESS_BYTES);
+            for (own_bytes, name, heats) in all.chain(of_files) {
+                rest_bytes = rest_bytes.saturating_sub(own_bytes);
+                let fit = rest_bytes.saturating_sub(text_bytes(name, &Heats::default())) / RANGE_BYTES;
+                heats.bound(rest.min(fit), repeat);
+                if !heats.ranges().is_empty() {
+                    rest -= heats.ranges().len();
+                    rest_bytes -= text_bytes(name, heats);
+                }
             }
             app.processes
                 .iter_mut()
@@ -176,7 +215,7 @@ impl Learned {
             app.processes.retain(|process| !process.mappings.is_empty());
             app.files.retain(|(_, heats)| !heats.ranges().is_empty());
         }
-        self.apps.bound(APPS_MAX, AppMemory::ranges, ALL_RANGES_MAX);
+        self.apps.bound(APPS_MAX, AppMemory::text_bytes, ALL_BYTES_MAX);
     }
 }
 
@@ -222,10 +261,30 @@ mod tests {
         assert_eq!(few.apps.iter().count(), APPS_MAX);
         assert!(few.app("org.example.App199").is_none() && few.app("org.example.App200").is_some());
         let large = learned(30, 10_000);
-        let ranges: usize = large.apps.iter().map(|(_, app)| app.ranges()).sum();
-        assert!((ALL_RANGES_MAX - 2 * RANGES_MAX..=ALL_RANGES_MAX).contains(&ranges), "{ranges}");
+        let about: usize = large.apps.iter().map(|(_, app)| app.text_bytes()).sum();
+        assert!((ALL_BYTES_MAX - APP_BYTES_MAX..=ALL_BYTES_MAX).contains(&about), "{about}");
         let text = serde_json::to_string(&large).expect("JSON");
-        assert!(text.len() < 1 << 20, "{}", text.len());
+        assert!(text.len() < ALL_BYTES_MAX, "{}", text.len());
+    }
+
+    #[test]
+    fn long_names_of_mappings_do_not_exceed_what_the_next_start_reads() {
+        let mut learned = Learned::default();
+        for app in 0..40 {
+            let name = |nth: usize| format!("/{}{nth}", "\u{1}\"é".repeat(500));
+            let mapping = |nth: usize| (Identity::Anonymous { name: name(nth), nth: u32::MAX }, heats(1));
+            let memory = learned.returned(&format!("{app}{}", "\\".repeat(250)));
+            memory.keep(ProcessHeats { program: "x".repeat(15), nth: 0, mappings: (0..400).map(mapping).collect() });
+            for nth in 0..400 {
+                *memory.file_mut(&MappedFile { device: u64::MAX, inode: u64::MAX, path: name(nth) }) = heats(1);
+            }
+            learned.bound();
+        }
+        let (about, text) = learned.apps.iter().fold((0, 0), |(about, text), (_, app)| {
+            (about + app.text_bytes(), text + serde_json::to_string(app).expect("JSON").len())
+        });
+        assert!(text <= about && about <= ALL_BYTES_MAX, "{text} of about {about}");
+        assert!(about > ALL_BYTES_MAX / 2 && learned.apps.iter().count() > 10, "{about}");
     }
 
     #[test]

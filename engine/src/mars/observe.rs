@@ -1,7 +1,7 @@
 //! Takes what happened into the state: apps, scans, what returns touched, and what became of actions. The same in both
 //! modes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use brisk_core::action::Once;
 use brisk_core::app::Role;
@@ -9,7 +9,7 @@ use brisk_core::decision::Observed;
 use brisk_core::event::{Event, EventKind};
 use brisk_core::order::Gather as _;
 use brisk_core::outcome::Outcome;
-use brisk_core::pages::Touched;
+use brisk_core::pages::{AppPages, Touched};
 
 use crate::mars::config::Config;
 use crate::mars::window::Window;
@@ -26,6 +26,8 @@ const HELD_OUT_NS: u64 = 300 * S_NS;
 const LOST_NS: u64 = 60 * S_NS;
 /// A hot set that is needed again within this time was written out for nothing.
 const REGRET_NS: u64 = 60 * S_NS;
+/// Scans of all apps that are kept: the service has 64 MiB.
+pub(super) const SCANS_BYTES_MAX: usize = 16 << 20;
 /// A page-out that leaves more than this part of what it was to write did not help.
 const LEFT_PART: u64 = 2;
 
@@ -96,6 +98,7 @@ fn take_event(config: &Config, next: &mut State, event: &Event) {
             let Some(of) = next.groups.get_mut(group) else { return };
             live::meet(&mut of.live, pages, next.learned.app(&of.id));
             of.scan = Some(Scan { at_ns, pages: pages.clone() });
+            bound_scans(&mut next.groups);
         }
         EventKind::Screen { on } => next.screen_off = !on,
         EventKind::UserIdle { idle } => next.idle = *idle,
@@ -110,6 +113,21 @@ fn take_event(config: &Config, next: &mut State, event: &Event) {
             }
         }
         _ => {}
+    }
+}
+
+/// A program can spread its pages so that a scan is large, and begin any number of others: the largest scans are
+/// dropped, and such apps are left alone until the next one.
+fn bound_scans(groups: &mut BTreeMap<String, Group>) {
+    let size = |group: &Group| group.scan.as_ref().map_or(0, |scan| scan.pages.kept_bytes());
+    let mut sizes: Vec<usize> = groups.values().map(size).collect();
+    sizes.sort_unstable();
+    let mut sum: usize = sizes.iter().sum();
+    while let Some(largest) = sizes.pop().filter(|_| sum > SCANS_BYTES_MAX) {
+        sum -= largest;
+        if let Some(of) = groups.values_mut().find(|group| size(group) == largest) {
+            of.scan = of.scan.take().map(|scan| Scan { pages: AppPages::default(), ..scan });
+        }
     }
 }
 
@@ -219,4 +237,26 @@ pub(crate) fn judge(group: &mut Group, left_bytes: u64, now_ns: u64) -> bool {
         group.left_alone_until_ns = Some(now_ns.saturating_add(REFUSED_NS));
     }
     helped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mars::tests::{app_pages, heap, process};
+
+    #[test]
+    fn the_largest_scans_make_room_when_all_are_too_large() {
+        let scan = |ranges: u64| {
+            let private: Vec<(u64, u64)> = (0..ranges).map(|at| (2 * at, 1)).collect();
+            Some(Scan { at_ns: 7, pages: app_pages(&process(1, 1), &heap(0x1000_0000, 2 * ranges), &private, &[]) })
+        };
+        let large = SCANS_BYTES_MAX as u64 / 16 / 3;
+        let sizes = [("a", 10), ("b", large), ("c", large + 1), ("d", large + 2), ("e", 20)];
+        let mut groups: BTreeMap<String, Group> =
+            sizes.map(|(name, ranges)| (name.to_owned(), Group { scan: scan(ranges), ..Group::default() })).into();
+        bound_scans(&mut groups);
+        let has = |group: &Group| group.scan.as_ref().map(|scan| (scan.at_ns, scan.pages.processes.len()));
+        let found: Vec<_> = groups.values().map(has).collect();
+        assert_eq!(found, [Some((7, 1)), Some((7, 1)), Some((7, 1)), Some((7, 0)), Some((7, 1))]);
+    }
 }
