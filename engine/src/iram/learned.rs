@@ -6,8 +6,6 @@
 //!
 //! Properties: `what_is_kept_is_read_back_and_forgotten_on_request`; `the_text_stays_small`.
 
-use std::collections::BTreeMap;
-
 use crate::kit::{Apps, Mode, Version};
 use serde::{Deserialize, Serialize};
 
@@ -30,8 +28,7 @@ pub struct Learned {
     /// Mean time of a launch of each app, the newest launch with most weight.
     relaunches_s: Apps<f64>,
     /// Memory that was too little for a launch: the kernel ended the app, by id.
-    #[serde(default)]
-    lacked: BTreeMap<String, u64>,
+    lacked: Apps<u64>,
 }
 
 impl Default for Learned {
@@ -48,7 +45,7 @@ impl crate::kit::Learned for Learned {
         };
         let was_used = self.predictor.forget(id);
         self.heap.forget(id);
-        self.lacked.remove(id);
+        self.lacked.forget(app);
         self.relaunches_s.forget(app) || was_used
     }
 }
@@ -62,7 +59,7 @@ impl Learned {
             predictor: Predictor::new(mode, Repeats::Collapsed),
             heap: Heap::new(mode),
             relaunches_s: Apps::default(),
-            lacked: BTreeMap::new(),
+            lacked: Apps::default(),
         }
     }
 
@@ -79,7 +76,7 @@ impl Learned {
         if !elapsed_s.is_finite() || elapsed_s < 0.0 {
             return;
         }
-        self.lacked.remove(id);
+        self.lacked.forget(Some(id));
         let mean_s = self.relaunches_s.used(id, || elapsed_s);
         *mean_s += NEWEST * (elapsed_s - *mean_s);
         self.relaunches_s.bound(RELAUNCHES_MAX, |_| 0, 0);
@@ -87,10 +84,9 @@ impl Learned {
 
     /// Learns that a launch failed, since so much memory was too little for it.
     pub fn failed_with(&mut self, id: &str, available_bytes: u64) {
-        if self.lacked.len() < RELAUNCHES_MAX || self.lacked.contains_key(id) {
-            let lacked = self.lacked.entry(id.to_owned()).or_insert(0);
-            *lacked = available_bytes.max(*lacked);
-        }
+        self.lacked.make_room(id, RELAUNCHES_MAX);
+        let lacked = self.lacked.used(id, || 0);
+        *lacked = available_bytes.max(*lacked);
     }
 
     /// The most that an app is expected to need within this time after its launch; `None` for one of which no run is

@@ -25,6 +25,13 @@ pub fn is_learned(name: &str) -> bool {
     name.split('/').nth(1) == Some(FILE)
 }
 
+/// Length of a text as JSON, without its quotes: a quote or a backslash takes two bytes, a control character six.
+#[must_use]
+pub fn json_bytes(text: &str) -> usize {
+    let escaped = |byte: u8| if byte < 0x20 { 6 } else { 1 + usize::from(matches!(byte, b'"' | b'\\')) };
+    text.bytes().map(escaped).sum()
+}
+
 pub trait Learned: Debug + Default + Serialize + DeserializeOwned {
     /// Forgets an app, or all. Says whether anything was known.
     fn forget(&mut self, app: Option<&str>) -> bool;
@@ -116,6 +123,13 @@ impl<T> Apps<T> {
         match app {
             Some(id) => self.by_id.remove(id).is_some(),
             None => !std::mem::take(&mut self.by_id).is_empty(),
+        }
+    }
+
+    /// Makes room for one more app, unless that one is known: at most so many are kept.
+    pub fn make_room(&mut self, id: &str, apps_max: usize) {
+        if !self.by_id.contains_key(id) {
+            self.bound(apps_max.saturating_sub(1), |_| 0, 0);
         }
     }
 

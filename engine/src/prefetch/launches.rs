@@ -38,6 +38,8 @@ const LEFT_ALONE: u64 = 3;
 const WRITES_MIN_BYTES_PER_S: f64 = 1e6;
 const WRITES_MIN_BYTES: f64 = 256e3;
 const QUEUED_MIN: u64 = 2;
+/// Launches at the same time that are kept: each may hold a plan. The one that began first makes room.
+const LAUNCHES_AT_ONCE_MAX: usize = 16;
 /// A launch of which no end is heard for this time is given up.
 const LOST_NS: u64 = 120_000_000_000;
 /// Size of a page, until a launch tells another.
@@ -124,7 +126,10 @@ fn take(
     notes: &mut Vec<Reason>,
 ) {
     match &event.kind {
-        EventKind::LaunchBegan { group } => begin(config, next, observed, group, event.at_ns),
+        EventKind::LaunchBegan { group } => {
+            requests.extend(make_room(next, group));
+            begin(config, next, observed, group, event.at_ns);
+        }
         EventKind::LaunchEnded { group } => {
             if let Some(launch) = next.launches.get_mut(group) {
                 requests.extend(launch.stop(group, Reason::rule("launch_ended")));
@@ -150,6 +155,16 @@ fn take(
         }
         _ => {}
     }
+}
+
+/// Any user can launch apps without end: the launch that began first is given up.
+fn make_room(next: &mut State, group: &str) -> Option<Request> {
+    if next.launches.len() < LAUNCHES_AT_ONCE_MAX || next.launches.contains_key(group) {
+        return None;
+    }
+    let first = next.launches.iter().min_by_key(|(_, launch)| launch.began_ns).map(|(group, _)| group.clone())?;
+    next.reads.remove(&first);
+    next.launches.remove(&first)?.stop(&first, Reason::rule("too_many_launches"))
 }
 
 fn begin(config: &Config, next: &mut State, observed: &Observed<'_>, group: &str, at_ns: u64) {

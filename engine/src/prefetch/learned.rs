@@ -13,6 +13,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::kit::learned::json_bytes;
 use crate::kit::{Apps, Version};
 use brisk_core::launch::{FileVersion, LaunchFiles, PrefetchFile, UsedFile, is_private};
 use brisk_core::order::Order as _;
@@ -90,9 +91,7 @@ impl KnownFile {
 
     /// Length of its text, about.
     fn text_bytes(&self) -> usize {
-        // A quote or a backslash is escaped by one more byte, a control character by five.
-        let escaped = |byte: u8| if byte < 0x20 { 5 } else { usize::from(matches!(byte, b'"' | b'\\')) };
-        let path = self.file.path.len() + self.file.path.bytes().map(escaped).sum::<usize>();
+        let path = json_bytes(&self.file.path);
         let numbers =
             [self.file.device, self.file.inode, self.version.changed_ns.unsigned_abs(), self.version.size_bytes];
         let digits = |number: u64| number.checked_ilog10().map_or(1, |log| log as usize + 1);
@@ -266,6 +265,8 @@ impl Learned {
 
     /// The app is launched: what is known of it, to change.
     pub fn launched(&mut self, id: &str) -> &mut AppLaunches {
+        // Any user can launch apps of new ids without end. Room by bytes is made when one is learned.
+        self.apps.make_room(id, APPS_MAX);
         let app = self.apps.used(id, AppLaunches::default);
         app.launches = app.launches.saturating_add(1);
         app
@@ -278,6 +279,7 @@ impl Learned {
 
     /// Takes in what a launch of an app used. Says whether files were changed since the last one.
     pub fn learn(&mut self, config: &Config, id: &str, used: &LaunchFiles, how: How) -> bool {
+        self.apps.make_room(id, APPS_MAX);
         let has_changed = self.apps.used(id, AppLaunches::default).learn(config, used, how);
         self.apps.bound(APPS_MAX, AppLaunches::text_bytes, ALL_BYTES_MAX);
         has_changed
@@ -490,6 +492,21 @@ mod tests {
             learned.learn(&config, &format!("c{nth}"), &files(vec![other.clone()]), EXACT);
         }
         assert_eq!((learned.sharers(&library.file), learned.sharers(&other.file)), (0, COMPARED_MAX), "the last ones");
+    }
+
+    #[test]
+    fn launches_of_ever_new_apps_are_bounded() {
+        let mut learned = Learned::default();
+        learned.learn(&Config::default(), "a", &files(vec![file("/usr/bin/a", 3, &[(0, 1)])]), EXACT);
+        for nth in 0..1000 {
+            learned.launched(&format!("{nth:\u{1}>255}"));
+            if nth % 100 == 0 {
+                learned.launched("a");
+            }
+        }
+        assert_eq!(learned.apps().count(), APPS_MAX);
+        assert!(learned.app("a").is_some_and(|app| !app.files.is_empty()), "it was launched lately");
+        assert!(text(&learned).len() < ALL_BYTES_MAX);
     }
 
     #[test]

@@ -546,3 +546,21 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn launches_without_end_give_up_the_first() {
+    let mut machine = Machine::new();
+    for nth in 0..40 {
+        machine.now_ns += MS_NS;
+        let group = format!("app-x-{nth}.scope");
+        let at_ns = machine.now_ns;
+        let app = App { group: group.clone(), ..Machine::apps("reader").remove(0) };
+        let events = [Event { at_ns, kind: EventKind::LaunchBegan { group } }];
+        let now = machine.snapshot();
+        let (devices, apps) = (&machine.devices, &[app]);
+        let observed = Observed { previous: None, now: &now, events: &events, devices, apps };
+        machine.state = Prefetch::decide(&machine.config, machine.state.clone(), &observed).state;
+    }
+    let kept: Vec<&String> = machine.state.launches.keys().collect();
+    assert_eq!((kept.len(), kept[0].as_str()), (16, "app-x-24.scope"));
+}
