@@ -1,15 +1,16 @@
 //! Images of phones: made by the phone itself, in virtual time, and kept by the hash of what they are made of.
 //!
-//! 1. `kernel/packages` downloads Debian's packages of the architecture. They go behind an empty file system, as one of
-//!    their own, into a file that is a machine's memory: the flash has no room for them beside what is in them.
-//! 2. A machine that keeps what it writes unpacks them (`guest/unpack`) and has them set up by their own scripts
-//!    (`guest/install`); each app runs once. Nothing of the host but the packages and QEMU has a part in it.
+//! 1. `kernel/packages` downloads Debian's packages of the architecture, and makes one archive of their files and of
+//!    dpkg's records that they are unpacked. It goes behind an empty file system into a file that is a machine's memory.
+//! 2. A machine that keeps what it writes unpacks the archive (`guest/unpack`) and has the packages configured by their
+//!    own scripts (`guest/install`); each app runs once. Nothing of the host but the packages and QEMU has a part in it.
 //! 3. A copy of that starts as a phone does, installs brisk's packages as a user would, and shuts down in order.
 //!
 //! Both are kept, with [`About`], in a folder named by their key; what measures maps the file privately.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::io::{Seek as _, SeekFrom};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -32,7 +33,7 @@ use crate::vm::image::{Wanted, initramfs};
 use crate::vm::sources::{Kernel, Source};
 
 /// Raised when what is made changes and no input does.
-const VERSION: &str = "1";
+const VERSION: &str = "2";
 /// Packages of every phone, besides the essential ones, those of the catalogue and those of its apps.
 const BASE: [&str; 18] = [
     "busybox-static",
@@ -64,15 +65,8 @@ const SCRIPTS: [&str; 3] = ["init", "unpack", "install"];
 const PACKAGES: [&str; 3] = ["brisk", "brisk-session", "brisk-lab"];
 /// Memory of the machine that makes an image.
 const MAKER_MIB: u64 = 1_800;
-/// Room for what a file system has besides files, and for the model of the second flash.
+/// Room for the model of the second flash.
 const PACKAGES_SPARE_MIB: u64 = 16;
-/// Of its size one in so many MiB is that room too.
-const PACKAGES_SPARE_SHARE: u64 = 32;
-/// Features of its file system.
-const FEATURES: &str = "none,has_journal,ext_attr,resize_inode,dir_index,filetype,extent,64bit,flex_bg,sparse_super,\
-                        large_file,huge_file,dir_nlink,extra_isize,metadata_csum";
-/// Those of the packages', which is read once.
-const PACKAGES_FEATURES: &str = "none,filetype,extent,flex_bg,sparse_super,large_file";
 /// Most time on the host.
 const MAKE_MAX: Duration = Duration::from_secs(7_200);
 const MIB: u64 = 1 << 20;
@@ -237,34 +231,23 @@ impl Images<'_> {
 
     fn make(&self, apps: &[&App], key: &str, building: &Path, watch: Watch<'_>) -> Result<About> {
         let packages = self.download(apps, watch)?;
-        let busybox = take_busybox(&packages, building)?;
-        (watch.progress)(0.0, "packing packages");
-        let inputs = self.inputs(apps, &packages, building)?;
-        let files_mib = pages_in(&inputs)?.div_ceil(PAGES_PER_MIB);
-        let spare_mib = PACKAGES_SPARE_MIB + files_mib / PACKAGES_SPARE_SHARE;
-        let (system_mib, packages_mib) = (files_mib + spare_mib, files_mib + 2 * spare_mib);
+        let archive = packages.join("root.tar");
+        let busybox = take_busybox(&archive, building)?;
+        let archive_mib = fs::metadata(&archive).map_err(Error::io("read", &archive))?.len().div_ceil(MIB);
+        let packages_mib = archive_mib + PACKAGES_SPARE_MIB;
         let memory = building.join("memory");
-        let file = File::create(&memory).map_err(Error::io("make", &memory))?;
-        file.set_len(file_mib(packages_mib) * MIB).map_err(Error::io("make", &memory))?;
-        file_system(&memory, KERNEL_MIB, FLASH_MIB, FEATURES, None)?;
-        file_system(&memory, KERNEL_MIB + packages_at_mib(), system_mib, PACKAGES_FEATURES, Some(&inputs))?;
-        fs::remove_dir_all(&inputs).map_err(Error::io("remove", &inputs))?;
+        self.empty(&memory, packages_mib)?;
+        copy_to(&archive, &memory, (KERNEL_MIB + packages_at_mib()) * MIB)?;
         let flash_at_mib = self.architecture.flash_at_mib();
         let devices = format!(
             "{}\nname=flash1,pages={},memory_at_mib={}\n",
             flash_device(flash_at_mib),
-            system_mib * PAGES_PER_MIB,
+            archive_mib * PAGES_PER_MIB,
             flash_at_mib + packages_at_mib(),
         );
         let plan = self.script("unpack")?;
-        let boot = Boot {
-            memory: &memory,
-            packages_mib,
-            busybox: &busybox,
-            devices: &devices,
-            plan: &plan,
-            texts: Vec::new(),
-        };
+        let texts = self.inputs(apps)?;
+        let boot = Boot { memory: &memory, packages_mib, busybox: &busybox, devices: &devices, plan: &plan, texts };
         self.boot(&boot, building, "making the phone", watch)?;
         forget_kernel(&memory)?;
         let file = File::options().write(true).open(&memory).map_err(Error::io("open", &memory))?;
@@ -272,16 +255,20 @@ impl Images<'_> {
         run("fallocate", "util-linux", |fallocate| {
             fallocate.arg("--dig-holes").arg(&memory);
         })?;
+        let names = packages.join("packages");
+        let mut packages: Vec<String> =
+            fs::read_to_string(&names).map_err(Error::io("read", &names))?.lines().map(str::to_owned).collect();
+        packages.sort_unstable();
         Ok(About {
             key: key.to_owned(),
             apps: apps.iter().map(|app| app.name.clone()).collect(),
             kernel: self.kernel.release.clone(),
-            packages: names_in(&packages)?,
+            packages,
             content: content(&memory)?,
         })
     }
 
-    /// Downloads the packages; returns the folder that has them.
+    /// Downloads the packages; returns the folder with their archive.
     fn download(&self, apps: &[&App], watch: Watch<'_>) -> Result<PathBuf> {
         let catalogue = Catalogue::builtin().base.iter();
         let mut names: Vec<&str> =
@@ -293,32 +280,20 @@ impl Images<'_> {
         let place = folder.to_string_lossy().into_owned();
         let arguments = [&[self.architecture.name(), place.as_str()], names.as_slice()].concat();
         self.source.script("kernel/packages", &arguments, watch)?;
-        Ok(folder.join("debs"))
+        Ok(folder)
     }
 
-    /// The folder that the machine gets: packages, documents, commands of the apps.
-    fn inputs(&self, apps: &[&App], packages: &Path, building: &Path) -> Result<PathBuf> {
-        let inputs = building.join("inputs");
-        let documents = inputs.join("documents");
-        fs::create_dir_all(&documents).map_err(Error::io("make", &documents))?;
-        let debs = inputs.join("debs");
-        fs::create_dir_all(&debs).map_err(Error::io("make", &debs))?;
-        for name in names_in(packages)? {
-            fs::hard_link(packages.join(&name), debs.join(&name)).map_err(Error::io("link", debs.join(&name)))?;
-        }
-        let write = |name: &str, text: &[u8]| {
-            let path = inputs.join(name);
-            fs::write(&path, text).map_err(Error::io("write", path))
-        };
-        write("install", self.script("install")?.as_bytes())?;
+    /// What the machine gets besides packages: the script that sets them up, documents, commands of the apps.
+    fn inputs(&self, apps: &[&App]) -> Result<Vec<(String, Vec<u8>)>> {
+        let mut inputs = vec![("phone/install".to_owned(), self.script("install")?.into_bytes())];
         for document in crate::phone::documents() {
-            write(&format!("documents/{}", document.name), &document.bytes)?;
+            inputs.push((format!("phone/documents/{}", document.name), document.bytes));
         }
         let variables = crate::phone::environment(None).into_iter();
         let variables = variables.map(|(name, value)| format!("{}={}\n", name.display(), value.display()));
         // A bus of the app's own runs with it.
         let variables = variables.filter(|line| !line.starts_with("DBUS_SESSION_BUS_ADDRESS="));
-        write("environment", variables.collect::<String>().as_bytes())?;
+        inputs.push(("phone/environment".to_owned(), variables.collect::<String>().into_bytes()));
         let mut runs = String::new();
         for app in apps {
             if !app.prepare.is_empty() {
@@ -328,8 +303,29 @@ impl Images<'_> {
             runs.extend(files.map(|file| format!("file {} {file}\n", app.name)));
             runs += &format!("app {} {}\n", app.name, plan::command_line(&app.command));
         }
-        write("apps", runs.as_bytes())?;
+        inputs.push(("phone/apps".to_owned(), runs.into_bytes()));
         Ok(inputs)
+    }
+
+    /// A file for the machine's memory with an empty file system on its flash.
+    fn empty(&self, memory: &Path, packages_mib: u64) -> Result<()> {
+        let file = File::create(memory).map_err(Error::io("make", memory))?;
+        file.set_len(file_mib(packages_mib) * MIB).map_err(Error::io("make", memory))?;
+        run("mke2fs", "e2fsprogs", |mke2fs| {
+            // Nothing in it depends on the clock, chance, or the defaults of this machine.
+            let features = "none,has_journal,ext_attr,resize_inode,dir_index,filetype,extent,64bit,flex_bg,\
+                            sparse_super,large_file,huge_file,dir_nlink,extra_isize,metadata_csum";
+            let options = format!(
+                "offset={},hash_seed=6272736b-0000-4000-8000-000000000002,assume_storage_prezeroed=1,nodiscard,\
+                 root_owner=0:0",
+                KERNEL_MIB * MIB
+            );
+            mke2fs.env("E2FSPROGS_FAKE_TIME", "1767225600").env("MKE2FS_CONFIG", "/dev/null");
+            mke2fs
+                .args(["-q", "-F", "-t", "ext4", "-O", features, "-b", "4096", "-I", "256", "-i", "16384", "-m", "0"]);
+            mke2fs.args(["-G", "16", "-g", "32768", "-L", "brisk-phone", "-U", "6272736b-0000-4000-8000-000000000001"]);
+            mke2fs.args(["-J", "size=64", "-E", &options]).arg(memory).arg(format!("{}k", FLASH_MIB * 1024));
+        })
     }
 
     fn install_brisk(
@@ -457,51 +453,12 @@ fn run(program: &'static str, package: &'static str, with: impl FnOnce(&mut Comm
     Err(Error::Failed { what: program.to_owned(), words: format!("{}: {words}", output.status) })
 }
 
-/// Makes a file system in the machine's memory, empty or with files. Nothing in it depends on the clock, chance, or the
-/// defaults of this machine, but the times of its files.
-fn file_system(memory: &Path, at_mib: u64, size_mib: u64, features: &str, files: Option<&Path>) -> Result<()> {
-    run("mke2fs", "e2fsprogs", |mke2fs| {
-        let options = format!(
-            "offset={},hash_seed=6272736b-0000-4000-8000-000000000002,assume_storage_prezeroed=1,nodiscard,\
-             root_owner=0:0",
-            at_mib * MIB
-        );
-        mke2fs.env("E2FSPROGS_FAKE_TIME", "1767225600").env("MKE2FS_CONFIG", "/dev/null");
-        mke2fs.args(["-q", "-F", "-t", "ext4", "-O", features, "-b", "4096", "-I", "256", "-i", "16384", "-m", "0"]);
-        mke2fs.args(["-G", "16", "-g", "32768", "-L", "brisk-phone", "-U", "6272736b-0000-4000-8000-000000000001"]);
-        match files {
-            Some(files) => mke2fs.arg("-d").arg(files),
-            None => mke2fs.args(["-J", "size=64"]),
-        };
-        mke2fs.args(["-E", &options]).arg(memory).arg(format!("{}k", size_mib * 1024));
-    })
-}
-
-/// Pages of all files in a folder.
-fn pages_in(folder: &Path) -> Result<u64> {
-    let mut pages = 0;
-    for name in names_in(folder)? {
-        let path = folder.join(name);
-        let about = fs::metadata(&path).map_err(Error::io("read", &path))?;
-        pages += if about.is_dir() { pages_in(&path)? } else { about.len().div_ceil(PAGE_BYTES) };
-    }
-    Ok(pages)
-}
-
-/// Takes the static busybox out of its package.
-fn take_busybox(packages: &Path, building: &Path) -> Result<PathBuf> {
-    let name = names_in(packages)?.into_iter().find(|name| name.starts_with("busybox-static_"));
-    let name = name.ok_or_else(|| Error::Failed {
-        what: "kernel/packages".to_owned(),
-        words: "there is no busybox-static among the packages".to_owned(),
-    })?;
-    let unpacked = building.join("busybox.deb");
-    run("dpkg-deb", "dpkg", |dpkg_deb| {
-        dpkg_deb.arg("--extract").arg(packages.join(&name)).arg(&unpacked);
-    })?;
+/// Takes the static busybox out of the archive.
+fn take_busybox(archive: &Path, building: &Path) -> Result<PathBuf> {
     let busybox = building.join("busybox");
-    fs::copy(unpacked.join("bin/busybox"), &busybox).map_err(Error::io("copy", unpacked.join("bin/busybox")))?;
-    fs::remove_dir_all(&unpacked).map_err(Error::io("remove", &unpacked))?;
+    run("tar", "tar", |tar| {
+        tar.arg("-xf").arg(archive).arg("-C").arg(building).args(["--strip-components=2", "./bin/busybox"]);
+    })?;
     Ok(busybox)
 }
 
@@ -512,6 +469,15 @@ fn names_in(folder: &Path) -> Result<Vec<String>> {
         entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort_unstable();
     Ok(names)
+}
+
+/// Copies a file into another one.
+fn copy_to(from: &Path, to: &Path, at_bytes: u64) -> Result<()> {
+    let mut input = File::open(from).map_err(Error::io("read", from))?;
+    let mut output = File::options().write(true).open(to).map_err(Error::io("write", to))?;
+    output.seek(SeekFrom::Start(at_bytes)).map_err(Error::io("write", to))?;
+    std::io::copy(&mut input, &mut output).map_err(Error::io("write", to))?;
+    Ok(())
 }
 
 /// Copies what the machine's memory has behind the kernel's part, without pages of zeroes.
@@ -617,25 +583,6 @@ mod tests {
         read.read_exact_at(&mut bytes, 5 * MIB).expect("as long as before");
         assert_eq!(bytes, [0; 12]);
         assert_eq!(read.metadata().expect("there").len(), file_mib(0) * MIB);
-    }
-
-    #[test]
-    fn a_file_system_of_packages_holds_them_and_takes_whole_pages() {
-        brisk_requires::requires!(Program("mke2fs"));
-        let dir = tempfile::tempdir().expect("a folder");
-        let (inputs, memory) = (dir.path().join("inputs"), dir.path().join("memory"));
-        fs::create_dir_all(inputs.join("debs")).expect("made");
-        fs::write(inputs.join("debs/a.deb"), vec![7; 3 << 20]).expect("written");
-        fs::write(inputs.join("apps"), "app\n").expect("written");
-        assert_eq!(pages_in(&inputs).expect("readable"), 3 * PAGES_PER_MIB + 1);
-        let file = File::create(&memory).expect("a file");
-        file.set_len(12 * MIB).expect("sparse");
-        file_system(&memory, 2, 8, PACKAGES_FEATURES, Some(&inputs)).expect("made");
-        let mut magic = [0; 2];
-        File::open(&memory).expect("there").read_exact_at(&mut magic, 2 * MIB + 1024 + 56).expect("as long");
-        assert_eq!(magic, 0xef53_u16.to_le_bytes());
-        let small = file_system(&memory, 2, 2, PACKAGES_FEATURES, Some(&inputs)).expect_err("too small");
-        assert!(small.to_string().contains("mke2fs"), "{small}");
     }
 
     #[test]
