@@ -4,12 +4,9 @@
 mod cures;
 #[path = "src/flash/build.rs"]
 mod flash;
-#[path = "src/phone/build.rs"]
-mod phone;
 
 fn main() {
     cures::build();
     flash::build();
-    phone::build();
     println!("cargo:rerun-if-changed=build.rs");
 }

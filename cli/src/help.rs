@@ -10,9 +10,9 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Most used", &["status", "doctor", "explain", "bench", "reset"]),
     ("Is it working", &["trial", "apps", "top", "web", "monitor", "replay"]),
     ("Measure this device", &["study", "profile", "tune"]),
-    ("Prove and compare", &["report", "compare", "advise", "submit"]),
+    ("Prove and compare", &["report", "compare", "submit"]),
     ("Make it yours", &["setup", "config", "front", "idle", "forget", "sync", "swap", "completions", "man"]),
-    ("Laboratory", &["launch", "latency", "suite", "prove", "phone", "lab", "kernel", "predict", "papers"]),
+    ("Laboratory", &["launch", "latency", "phone", "kernel", "predict", "papers"]),
 ];
 
 /// Width of a line where no terminal tells.

@@ -1,6 +1,5 @@
 //! `brisk`: wiring of the command. Each subcommand has its file; for those of the laboratory it becomes `brisk-lab`.
 
-mod advise;
 mod apps;
 mod bench;
 mod config;
@@ -70,8 +69,6 @@ enum Command {
     Report(report::Args),
     /// Compare results of the same kind: what improved or regressed, with intervals
     Compare(compare::Args),
-    /// Rank cures of slow storage for a device and an app, from results that brisk wrote
-    Advise(advise::Args),
     /// Send results to a fleet, once you have seen every field and agreed
     Submit(submit::Args),
     /// Watch processors, memory, storage, network and apps; record and export them
@@ -153,7 +150,6 @@ fn run() -> anyhow::Result<ExitCode> {
         Command::Report(args) if args.is_of_all_kinds() && lab::program().is_some() => lab::hand_over("report"),
         Command::Report(args) => or_handed_over("report", report::run(&args, KINDS)),
         Command::Compare(args) => or_handed_over("compare", compare::run(&args, KINDS)),
-        Command::Advise(args) => advise::run(&args),
         Command::Submit(args) => or_handed_over("submit", submit::run(&args, KINDS)),
         Command::Monitor(args) => monitor::run(&args),
         Command::Status(args) => status::run(&args),

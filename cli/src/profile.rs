@@ -8,7 +8,6 @@ use brisk_command::lab;
 use brisk_command::profile::{Args, keep, known, options};
 use brisk_command::session::Session;
 use brisk_profile::Error;
-use brisk_profile::lab_client::Client;
 use brisk_profile::run::{self as profile, Measured, Options};
 use brisk_report::results::Document;
 
@@ -51,7 +50,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 fn measure(session: &Session, options: &Options) -> brisk_profile::Result<Measured> {
     let progress = |done: f64, doing: &str| session.show(done, doing);
     let control = brisk_bench::Control { stop: session.stop_flag(), progress: &progress };
-    let outcome = profile::run(&session.sense(), &Client::new(session.run_dir()), &session.paths(), options, &control);
+    let outcome = profile::run(&session.sense(), &session.paths(), options, &control);
     session.clear();
     outcome
 }

@@ -24,7 +24,6 @@ Examples:
   brisk study schedulers /dev/loop3 --destroy-data --depths 4,32 --html schedulers.html
   brisk study footprint /dev/loop3 --destroy-data --paper
   brisk study frontier --save --html frontier.html   # what brisk tune does for each device
-  brisk study memory --parts free --html memory.html # of apps on an emulated phone
 
 Exit codes: 0 measured, 2 not possible, 130 stopped by Ctrl-C.";
 

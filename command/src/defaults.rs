@@ -120,7 +120,7 @@ const STUDIES: [&[&str]; 5] = [
     &["study", "frontier"],
 ];
 const BENCH: [&[&str]; 1] = [&["bench"]];
-const OF_APPS: [&[&str]; 5] = [&["launch"], &["latency"], &["suite", "run"], &["suite", "whatif"], &["prove"]];
+const OF_APPS: [&[&str]; 2] = [&["launch"], &["latency"]];
 
 /// Whether a command takes defaults from the file.
 fn is_measurement(command: &[&str]) -> bool {

@@ -17,22 +17,23 @@ pub const PROGRAM: &str = "brisk-lab";
 pub const COMMANDS: &[(&[&str], &str)] = &[
     (&["launch"], "Launch an app and measure it from outside: window, settled screen, time by cause"),
     (&["latency"], "Measure how long an app takes to respond to keys, clicks and scrolling"),
-    (&["suite"], "Measure real apps on an emulated phone, and what faster storage could gain"),
     (&["predict"], "Score predictors of the next app on a usage trace of your own"),
-    (&["prove"], "Prove what brisk changes: the same launches with the daemon and without"),
-    (&["lab"], "Make, list, change and remove emulated flash devices and phones"),
     (
         &["phone"],
         "Measure a whole emulated phone in virtual time: real apps, with brisk and without; figures repeat anywhere",
     ),
     (&["kernel"], "Compare I/O schedulers on emulated flash in virtual time: figures repeat anywhere"),
     (&["papers"], "Compare what comes out here with the papers that brisk implements, figure by figure"),
-    (&["swap", "record"], "Record what a phone or this machine swaps: which page went to which slot, and when"),
+    (&["swap", "record"], "Record what this machine swaps: which page went to which slot, and when"),
     (&["swap", "generate"], "Write a synthetic trace: a person who changes between apps that do not fit into memory"),
     (&["swap", "show"], "Show how sequential the swapping of a trace was: bandwidth, pieces and mixture over time"),
-    (&["swap", "replay"], "Replay traces with another allocation of swap slots: in model time, or on a device"),
-    (&["study", "memory"], "What apps take of a phone's memory, and with how little they start (root; emulated phone)"),
+    (&["swap", "replay"], "Replay traces with another allocation of swap slots, in model time"),
     (&["study", "heap"], "How well the memory needs of apps are predicted, and what thresholds cover"),
+    (
+        &["study", "cures"],
+        "Measure app workloads under solutions for slow storage in the kernel lab: SQLite's settings, selective sync, \
+         file systems, RAID-0, PCM",
+    ),
 ];
 
 /// The words of its command that these arguments of `brisk` call; `None` when they call none.
@@ -133,8 +134,8 @@ mod tests {
     fn the_words_before_the_first_argument_tell_whose_command_it_is() {
         let called = |text: &str| called(&text.split(' ').map(OsString::from).collect::<Vec<_>>());
         assert_eq!(called("launch --cold xterm"), Some(&["launch"][..]));
-        assert_eq!(called("--color never -q lab up"), Some(&["lab"][..]));
-        assert_eq!(called("help suite"), Some(&["suite"][..]));
+        assert_eq!(called("--color never -q phone apps"), Some(&["phone"][..]));
+        assert_eq!(called("help phone"), Some(&["phone"][..]));
         assert_eq!(called("swap record"), Some(&["swap", "record"][..]));
         for own in ["swap setup", "swap", "study", "study slowdown", "status", "bench lab", "--color=never status"] {
             assert_eq!(called(own), None, "{own}");

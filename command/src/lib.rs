@@ -1,7 +1,7 @@
 //! What the programs of brisk's command line share.
 //!
 //! A user sees one command, `brisk`. A device has the program `brisk`; the program `brisk-lab` has the laboratory
-//! (emulated devices, phones, launches, suites, kernel lab), and `brisk` becomes it for its commands ([`lab`]). Here is
+//! (launches, emulated phones, kernel lab), and `brisk` becomes it for its commands ([`lab`]). Here is
 //! what both need: options and manners of the terminal ([`terminal`]), questions ([`confirm`]), outputs ([`output`],
 //! [`json`]), durations ([`duration`]), defaults of measurements ([`defaults`]), tables that are read ([`tables`]), man
 //! pages ([`man`]), completions ([`completion`]), the commit of this build ([`build`]), the session around a

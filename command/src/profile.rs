@@ -19,7 +19,7 @@ use crate::{duration, size, tables};
 const AFTER_HELP: &str = "\
 Examples:
   brisk profile                                   # the device that holds your data, below 15 minutes
-  brisk profile --device loop3 --destroy-data     # a device of the lab, or one that is not in use
+  brisk profile --device sdb --destroy-data       # a disk that is not in use
   brisk profile --workloads mine.fio              # with further workloads of your own
   brisk profile --held-out                        # how well the profile chooses for workloads that are not in it
   brisk profile --virtual galaxy-s5-emmc          # an emulated device in the kernel lab's virtual machine
@@ -48,7 +48,7 @@ pub struct Args {
     /// Measure a block device and destroy all data on it
     #[arg(long, alias = "destroy")]
     pub destroy_data: bool,
-    /// Measure this preset of `brisk lab presets` in a virtual machine and in virtual time, instead of a device
+    /// Measure this preset of `brisk phone presets` in a virtual machine and in virtual time, instead of a device
     #[arg(long = "virtual", value_name = "PRESET", conflicts_with_all = ["path", "device", "destroy_data", "meter"])]
     pub preset: Option<String>,
     /// Series of the virtual machine's kernel [default: 6.12]
@@ -93,7 +93,7 @@ pub struct Args {
     /// Size of the work file
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "256M")]
     pub size: u64,
-    /// What counts the energy [default: the model for a device of the lab; else rapl, rails, battery or modelled, what
+    /// What counts the energy [default: the model for an emulated device; else rapl, rails, battery or modelled, what
     /// there is]
     #[arg(long, value_enum, value_name = "METER")]
     pub meter: Option<MeterName>,

@@ -1,15 +1,14 @@
-//! Around a measurement: leftovers of a killed one, signals, a progress bar, and the status of an emulated device.
+//! Around a measurement: leftovers of a killed one, signals and a progress bar.
 
 use std::cell::RefCell;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
 use brisk_act::Paths;
 use brisk_bench::{Control, Error, Sense};
-use brisk_profile::lab_client::{Client, Status};
-use brisk_report::results::{Document, Header, Warning};
+use brisk_report::results::Document;
 use indicatif::ProgressBar;
 
 use crate::output::Outputs;
@@ -40,12 +39,6 @@ impl Session {
             .into();
         restore_leftovers(&Paths::with_run_dir(&run_dir));
         Ok(Self { signals: Signals::watch()?, bar: terminal::bar(STEPS), doing: RefCell::default(), run_dir })
-    }
-
-    /// Where the lab keeps its state.
-    #[must_use]
-    pub fn run_dir(&self) -> &Path {
-        &self.run_dir
     }
 
     /// The journal and the roots of the kernel's trees.
@@ -89,8 +82,7 @@ impl Session {
     ///
     /// # Errors
     /// When an output cannot be written.
-    pub fn finish(&self, mut document: Document, outputs: &Outputs) -> anyhow::Result<()> {
-        self.add_lab_status(document.header_mut());
+    pub fn finish(&self, document: Document, outputs: &Outputs) -> anyhow::Result<()> {
         outputs.write(&document)
     }
 
@@ -129,23 +121,6 @@ impl Session {
             Err(error) => Err(error.into()),
         }
     }
-
-    /// Adds preset and fidelity of an emulated device, which only its server knows.
-    fn add_lab_status(&self, header: &mut Header) {
-        let Some(device) = &mut header.environment.device else { return };
-        let Some(emulated) = Client::new(&self.run_dir).find(&device.name) else { return };
-        let status = emulated.status().ok();
-        device.lab_preset = Some(status.as_ref().map_or(emulated.preset(), |status| &status.preset).to_owned());
-        header.warnings.extend(status.as_ref().and_then(lab_late));
-    }
-}
-
-/// The warning of an emulated device whose times are not reliable.
-#[must_use]
-pub fn lab_late(status: &Status) -> Option<Warning> {
-    let fidelity = &status.fidelity;
-    (!fidelity.reliable)
-        .then(|| Warning { code: "lab_late".to_owned(), text: format!("{}.", fidelity.reasons.join("; ")) })
 }
 
 fn restore_leftovers(paths: &Paths) {

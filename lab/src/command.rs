@@ -7,8 +7,6 @@ mod command_line;
 #[path = "../../cli/src/documents.rs"]
 mod documents;
 
-pub(crate) mod device;
-
 use std::process::ExitCode;
 
 use anyhow::bail;
@@ -18,12 +16,10 @@ use brisk_command::{VERSION, completion, defaults, exit_code, man};
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::results::ALL_KINDS;
-use crate::study::{
-    candidates, heap_study, kernel, latency, launch, memory_study, papers, predict, profile, prove, suite, swap,
-};
+use crate::study::{candidates, cures, heap_study, kernel, latency, launch, papers, predict, profile, swap};
 use crate::virtual_phone::command as virtual_phone;
 
-/// The laboratory of brisk: launches, latency, emulated devices and phones, suites, proof, kernel lab
+/// The laboratory of brisk: launches, latency, a whole emulated phone, kernel lab, papers
 #[derive(Debug, Parser)]
 #[command(name = "brisk-lab", bin_name = "brisk", version, long_version = brisk_command::build::LONG_VERSION,
     propagate_version = true, arg_required_else_help = true)]
@@ -43,14 +39,8 @@ enum Command {
     Launch(launch::arguments::Args),
     /// Measure how long an app takes to respond to keys, clicks and scrolling
     Latency(latency::arguments::Args),
-    /// Measure real apps on an emulated phone, and what faster storage could gain
-    Suite(suite::arguments::Args),
     /// Score predictors of the next app on a usage trace of your own
     Predict(predict::arguments::Args),
-    /// Prove what brisk changes: the same launches with the daemon and without
-    Prove(prove::arguments::Args),
-    /// Make, list, change and remove emulated flash devices and phones
-    Lab(device::arguments::Args),
     /// Measure a whole emulated phone in virtual time: real apps, with brisk and without; figures repeat anywhere
     Phone(virtual_phone::arguments::Args),
     /// Compare I/O schedulers on emulated flash in virtual time: figures repeat anywhere
@@ -59,7 +49,7 @@ enum Command {
     Swap(swap::arguments::Args),
     /// Compare what comes out here with the papers that brisk implements, figure by figure
     Papers(papers::arguments::Args),
-    /// Studies of apps and their memory
+    /// Studies of apps, their memory and their storage
     #[command(subcommand)]
     Study(Study),
     /// Measure in a virtual machine what settings cost in energy and delay (brisk profile --virtual)
@@ -81,10 +71,11 @@ enum Command {
 
 #[derive(Debug, Subcommand)]
 enum Study {
-    /// What apps take of a phone's memory, and with how little they start (root; emulated phone)
-    Memory(Box<memory_study::arguments::Args>),
     /// How well the memory needs of apps are predicted, and what thresholds cover
     Heap(heap_study::arguments::Args),
+    /// Measure app workloads under solutions for slow storage in the kernel lab: SQLite's settings, selective sync,
+    /// file systems, RAID-0, PCM
+    Cures(cures::arguments::CuresArgs),
 }
 
 /// The whole command line.
@@ -111,17 +102,14 @@ fn run() -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Launch(args) => launch::run(&args),
         Command::Latency(args) => latency::run(&args),
-        Command::Suite(args) => suite::run(&args),
         Command::Predict(args) => predict::run(&args),
-        Command::Prove(args) => prove::run(&args),
-        Command::Lab(args) => device::run(&args),
         Command::Phone(args) => virtual_phone::run(&args),
         Command::Kernel(args) => kernel::run(&args),
         Command::Swap(args) => swap::run(&args),
         Command::Papers(args) => papers::run(&args),
         Command::Profile(args) => profile::run(&args),
-        Command::Study(Study::Memory(args)) => memory_study::run(&args),
         Command::Study(Study::Heap(args)) => heap_study::run(&args),
+        Command::Study(Study::Cures(args)) => cures::run(&args),
         Command::Report(args) => report::run(&args, ALL_KINDS),
         Command::Compare(args) => compare::run(&args, ALL_KINDS),
         Command::Submit(args) => submit::run(&args, ALL_KINDS),

@@ -45,7 +45,7 @@ mod watch;
 pub mod work;
 
 pub use app::{App, User};
-pub use compare::{Plan, Series, Setup, Surroundings};
+pub use compare::{Plan, Progress, Series, Setup};
 pub use error::{Error, Result};
 pub use launcher::{Launched, Launcher, Settings, Start};
 pub use relaunch::{Relaunched, Resident};

@@ -1,18 +1,17 @@
 //! The laboratory of brisk: what measures on emulated devices, and never on a user's.
 //!
-//! [`flash`] is the pure model of a device and [`device`] makes a block device of it; [`phone`] has apps on one,
-//! [`screen`] sees and presses what [`launch`] times; [`vm`] runs whole kernels in virtual time, and
-//! [`virtual_phone`] a whole Debian with apps. [`memory`], [`swap`],
-//! [`swap_io`] and [`cures`] are what the studies of their names are made of. [`command`] is the program `brisk-lab`,
-//! whose subcommands are in `study`.
+//! [`flash`] is the pure model of a device, [`preset`] reads its files; [`vm`] runs whole kernels in virtual time, and
+//! [`virtual_phone`] a whole Debian with the apps of [`phone`]; [`screen`] sees and presses what [`launch`] times.
+//! [`memory`], [`swap`], [`swap_io`] and [`cures`] are what the studies of their names are made of. [`command`] is the
+//! program `brisk-lab`, whose subcommands are in `study`.
 
 pub mod command;
 pub mod cures;
-pub mod device;
 pub mod flash;
 pub mod launch;
 pub mod memory;
 pub mod phone;
+pub mod preset;
 pub mod results;
 pub mod screen;
 pub mod swap;

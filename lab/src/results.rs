@@ -24,20 +24,14 @@ brisk_report::kinds! {
     crate::study::launch::result { LaunchReport = "launch" }
     /// `brisk latency`.
     crate::study::latency::result { LatencyReport = "latency" }
-    /// `brisk suite run`.
-    crate::study::suite::result { SuiteReport = "suite" }
-    /// `brisk suite whatif`.
-    crate::study::suite::whatif::result { WhatIfReport = "what_if" }
-    /// `brisk prove`, and `brisk phone launch`.
+    /// `brisk phone launch`.
     crate::study::prove::result { ProveReport = "prove" }
-    /// `brisk suite relaunch`, and `brisk phone returns`.
-    crate::study::suite::relaunch::result { RelaunchReport = "relaunch" }
-    /// `brisk suite day`, and `brisk phone day`.
-    crate::study::suite::day::result { DayReport = "day" }
-    /// `brisk suite cures`.
-    crate::study::suite::cures::result { CuresReport = "cures" }
-    /// `brisk study memory`.
-    crate::study::memory_study::result { MemoryStudyReport = "memory_study" }
+    /// `brisk phone returns`.
+    crate::study::relaunch::result { RelaunchReport = "relaunch" }
+    /// `brisk phone day`.
+    crate::study::day::result { DayReport = "day" }
+    /// `brisk study cures`.
+    crate::study::cures::result { CuresReport = "cures" }
     /// `brisk study heap`.
     crate::study::heap_study::result { HeapStudyReport = "heap_study" }
     /// `brisk predict eval`.

@@ -1,4 +1,4 @@
-//! Swap traces and the machine: records swapping as a trace for `crate::swap`, and replays a trace on a block device.
+//! Records swapping of this machine as a trace for `crate::swap`.
 //!
 //! A recording has which app's page went to which slot, or came from it, and when. Two sources are joined. Events of
 //! the block layer and of page faults ([`brisk_probes::SwapTrace`]) have the slot, the time, and the memory group that
@@ -28,13 +28,11 @@
 //! - `every_page_of_the_block_layer_is_in_the_trace_once`, for any events.
 
 mod area;
-mod device;
 mod error;
 mod join;
 mod recorder;
 
 pub use area::{Area, Source};
-pub use device::BlockDevice;
 pub use error::{Error, Result};
 pub use join::{Counts, Join, OUTSIDE, Process, Scan, SwappedRun};
 pub use recorder::{Options, Recorded, Recorder};

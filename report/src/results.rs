@@ -70,7 +70,7 @@ pub struct BlockDevice {
     pub write_cache: Option<String>,
     /// Smallest unit that it addresses.
     pub logical_block_bytes: u32,
-    /// The preset, when it is an emulated device of `brisk lab`.
+    /// The preset, when it is an emulated device.
     pub lab_preset: Option<String>,
 }
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use brisk_core::snapshot::MemoryLevels;
 use brisk_sense::{
-    AppGroups, BlockQueue, Capability, Cgroups, DalvikHeap, Limits, PowerSupply, PowercapZone, ProcessStatus, Resource,
-    Sense, Swap, WearTenths, Zram, Zswap,
+    AppGroups, BlockQueue, Capability, Cgroups, DalvikHeap, PowerSupply, PowercapZone, ProcessStatus, Resource, Sense,
+    Swap, WearTenths, Zram, Zswap,
 };
 
 use brisk_api::init::Init;
@@ -60,7 +60,6 @@ pub(crate) struct Android {
 pub(crate) struct Facts {
     pub(crate) kernel_release: Known<String>,
     pub(crate) status: Known<ProcessStatus>,
-    pub(crate) limits: Known<Limits>,
     pub(crate) cpus: Known<u32>,
     pub(crate) memory: Known<MemoryLevels>,
     /// Names in /proc/diskstats.
@@ -107,10 +106,6 @@ pub(crate) struct Facts {
     pub(crate) btf: bool,
     /// kernel.modules_disabled; `None` for a kernel without modules.
     pub(crate) modules_disabled: Option<String>,
-    pub(crate) realtime: Answer,
-    pub(crate) fuse: Answer,
-    pub(crate) loop_control: Answer,
-    pub(crate) ublk: Answer,
     /// Where `brisk-lab` is installed.
     pub(crate) lab_program: Option<PathBuf>,
     pub(crate) powercap: Known<Vec<PowercapZone>>,
@@ -132,7 +127,6 @@ impl Facts {
         Self {
             kernel_release: known(sense.kernel_release()),
             status: known(sense.process_status()),
-            limits: known(sense.limits()),
             cpus: known(sense.cpus_online()),
             memory: known(sense.mem_info()),
             counted_devices: known(sense.disk_stats().map(|disks| disks.into_iter().map(|disk| disk.name).collect())),
@@ -170,10 +164,6 @@ impl Facts {
             bpf_tracing: probe::bpf_tracing(),
             btf: sense.path("/sys/kernel/btf/vmlinux").exists(),
             modules_disabled: sense.sysctl("kernel.modules_disabled").ok().flatten(),
-            realtime: probe::realtime(),
-            fuse: probe::open_device(&sense.path("/dev/fuse")),
-            loop_control: probe::open_device(&sense.path("/dev/loop-control")),
-            ublk: probe::open_device(&sense.path("/dev/ublk-control")),
             lab_program: brisk_command::lab::program(),
             powercap: known(sense.powercap_zones()),
             supplies: known(sense.power_supplies()),

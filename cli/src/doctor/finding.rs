@@ -45,7 +45,7 @@ impl Part {
     pub(crate) fn title(self) -> (&'static str, &'static str) {
         match self {
             Self::Bench => ("bench", "measures the storage under a path"),
-            Self::Lab => ("lab", "emulates flash devices"),
+            Self::Lab => ("lab", "emulates phones"),
             Self::SmartStorage => ("smartstorage", "chooses scheduler and queue depth"),
             Self::SmartIo => ("smartio", "keeps reads ahead of writes"),
             Self::Prefetch => ("prefetch", "reads files ahead of launches"),

@@ -40,11 +40,10 @@ pub(crate) fn judge(facts: &Facts) -> Vec<Finding> {
     findings
 }
 
-/// The state of brisk as a whole: of no use only where neither the benchmark nor the lab can run, for all else needs
-/// one of them.
+/// The state of brisk as a whole: of no use only where not even the benchmark can run.
 pub(crate) fn overall(findings: &[Finding]) -> State {
     let of = |part: Part| worst(findings.iter().filter(|finding| finding.part == part));
-    if of(Part::Bench) == State::Missing && of(Part::Lab) == State::Missing {
+    if of(Part::Bench) == State::Missing {
         return State::Missing;
     }
     worst(findings).min(State::Degraded)

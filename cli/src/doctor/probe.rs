@@ -3,7 +3,7 @@
 //! A version number does not tell what a vendor's kernel, a container or a security policy lets through; the call does.
 //! No probe changes a setting or outlives its function: what it opens is closed, what it maps is unmapped.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
@@ -153,23 +153,6 @@ pub(crate) fn bpf_tracing() -> Answer {
     }))
 }
 
-/// Whether a thread may run with real-time priority: asked by one that ends at once.
-pub(crate) fn realtime() -> Answer {
-    let asked = std::thread::Builder::new().name("realtime probe".to_owned()).spawn(|| {
-        let parameters = libc::sched_param { sched_priority: 1 };
-        // SAFETY: reads one sched_param; 0 means this thread, which ends right after.
-        match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
-    });
-    match asked.map(std::thread::JoinHandle::join) {
-        Ok(Ok(outcome)) => Answer::of(outcome),
-        Ok(Err(_)) => Answer::Failed("the probing thread ended early".to_owned()),
-        Err(error) => Answer::Failed(error.to_string()),
-    }
-}
-
 /// Whether the kernel would wake us on memory pressure in windows of `window_us`. The trigger goes with the file.
 pub(crate) fn pressure_trigger(file: &Path, window_us: u32) -> Answer {
     let opened = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(file);
@@ -179,11 +162,6 @@ pub(crate) fn pressure_trigger(file: &Path, window_us: u32) -> Answer {
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Answer::Refused,
         outcome => Answer::of(outcome),
     }
-}
-
-/// Whether a device node can be opened for reading and writing.
-pub(crate) fn open_device(node: &Path) -> Answer {
-    Answer::of(File::options().read(true).write(true).open(node))
 }
 
 #[cfg(test)]
@@ -202,9 +180,7 @@ mod tests {
 
     #[test]
     fn a_node_that_is_not_there_is_unknown() {
-        assert_eq!(open_device(Path::new("/dev/no-such-node")), Answer::Unknown);
         assert_eq!(pressure_trigger(Path::new("/proc/pressure/no-such-file"), 1_000_000), Answer::Unknown);
-        assert_eq!(open_device(Path::new("/dev/null")), Answer::Works);
     }
 
     #[test]
@@ -217,7 +193,7 @@ mod tests {
     #[test]
     fn probes_leave_no_descriptor_behind() {
         let open = || std::fs::read_dir("/proc/self/fd").map(Iterator::count).unwrap_or(0);
-        let all = || (io_uring(), pidfd(), madvise_page_out(), madvise_will_need(), bpf_tracing(), realtime());
+        let all = || (io_uring(), pidfd(), madvise_page_out(), madvise_will_need(), bpf_tracing());
         // The first round may leave what libraries keep; later rounds must not add to it by the hundred. Other tests
         // of this binary open files at the same time, so the bound is loose and the number of rounds high.
         all();

@@ -8,8 +8,7 @@ use brisk_command::size;
 const EXAMPLES: &str = "\
 Examples:
   brisk swap setup --dry-run                          # a swap area on flash, and zram before it, for this machine
-  brisk swap record --duration 60s --output day.swap  # what the phone that is up swaps (brisk lab phone up --memory \
-  600M)";
+  brisk swap record --duration 60s --output day.swap  # what this machine swaps";
 
 const AFTER_HELP: &str = "\
 Examples:

@@ -92,7 +92,7 @@ fn offered(installed: &std::path::Path, words: &[&str]) -> Vec<String> {
 fn values_are_offered_by_what_they_are() {
     let dir = installed();
     let of = |words: &[&str]| offered(dir.path(), words);
-    for known in SUBCOMMANDS.iter().chain(&["launch", "lab"]) {
+    for known in SUBCOMMANDS.iter().chain(&["launch", "phone"]) {
         assert!(of(&[""]).contains(&(*known).to_owned()), "{known}: {:?}", of(&[""]));
     }
     for (words, expected) in [
@@ -101,7 +101,7 @@ fn values_are_offered_by_what_they_are() {
         // Numbers and sizes are no files.
         (&["bench", "--depth", ""], &[]),
         // The laboratory answers for its commands, and brisk for their names.
-        (&["suite", "run", "--apps", "evince,"], &["evince,evince", "evince,galculator"]),
+        (&["phone", "launch", "--apps", "evince,"], &["evince,evince", "evince,galculator"]),
         (&["swap", "rec"], &["record"]),
         // What is a file still is one.
         (&["report", "brisk-l"], &["brisk-lab"]),
@@ -116,7 +116,7 @@ fn without_the_laboratory_its_names_are_not_offered_and_nothing_fails() {
     std::fs::remove_file(dir.path().join("brisk-lab")).expect("removed");
     let mut command = Command::new(dir.path().join("brisk"));
     command
-        .args(["--", "brisk", "suite", "run", "--apps", ""])
+        .args(["--", "brisk", "phone", "launch", "--apps", ""])
         .env("BRISK_COMPLETE", "fish")
         .env("PATH", "/nonexistent");
     let output = command.output().expect("brisk runs");
@@ -142,7 +142,7 @@ fn what_is_installed_for_a_shell_is_small_and_bash_completes_with_it() {
     let script = r#"
         source <(brisk completions bash)
         complete -p brisk >/dev/null || exit 1
-        COMP_WORDS=(brisk suite run --apps evince,) COMP_CWORD=4 COMP_TYPE=9
+        COMP_WORDS=(brisk phone launch --apps evince,) COMP_CWORD=4 COMP_TYPE=9
         _clap_complete_brisk brisk evince, --apps
         printf '%s\n' "${COMPREPLY[@]}"
     "#;

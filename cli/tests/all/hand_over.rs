@@ -43,9 +43,7 @@ fn without_brisk_lab_each_of_its_subcommands_says_how_to_get_it() {
     for (arguments, name) in [
         (&["launch", "xterm"][..], "'brisk launch'"),
         (&["latency", "--list"], "'brisk latency'"),
-        (&["suite", "run"], "'brisk suite'"),
-        (&["prove"], "'brisk prove'"),
-        (&["lab", "list"], "'brisk lab'"),
+        (&["phone", "apps"], "'brisk phone'"),
         (&["kernel", "list"], "'brisk kernel'"),
         (&["profile", "--virtual", "ufs-3.1"], "'brisk profile --virtual'"),
     ] {
@@ -130,7 +128,7 @@ fn a_brisk_lab_that_cannot_be_run_is_named() {
     let sibling = dir.path().join("brisk-lab");
     fs::write(&sibling, "#!/bin/sh\n").expect("written");
     fs::set_permissions(&sibling, Permissions::from_mode(0o644)).expect("not executable");
-    let output = run(dir.path(), &["lab", "list"]);
+    let output = run(dir.path(), &["phone", "apps"]);
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(
@@ -143,7 +141,7 @@ fn a_brisk_lab_that_cannot_be_run_is_named() {
 fn brisk_lab_gets_the_arguments_and_gives_process_and_exit_code() {
     let dir = alone();
     script(&dir.path().join("elsewhere/brisk-lab"), "echo in PATH; exit 3");
-    assert_eq!(run(dir.path(), &["lab", "list"]).status.code(), Some(3));
+    assert_eq!(run(dir.path(), &["phone", "apps"]).status.code(), Some(3));
     script(&dir.path().join("brisk-lab"), "echo $$; for word; do echo \"<$word>\"; done; exit 7");
     let arguments = ["launch", "--cold", "--", "xterm", "-e", "two words"];
     let child = brisk(dir.path(), &arguments).stdout(Stdio::piped()).spawn().expect("brisk runs");

@@ -8,7 +8,7 @@ fn brisk() -> Command {
     let file = Arg::new("defaults").long("defaults").value_parser(value_parser!(PathBuf));
     let timeout = Arg::new("timeout").long("timeout").value_parser(duration::parse);
     let launch = Command::new("launch").args([words, file, timeout]);
-    Command::new("brisk").subcommand(launch).subcommand(Command::new("suite").subcommand(Command::new("run")))
+    Command::new("brisk").subcommand(launch).subcommand(Command::new("study").subcommand(Command::new("slowdown")))
 }
 
 fn bench(text: &str) -> Bench {
@@ -69,9 +69,11 @@ fn the_file_that_is_named_is_found_wherever_it_stands() {
     let asked =
         |line: &str| asked(&brisk(), &line.split(' ').map(OsString::from).collect::<Vec<_>>()).expect("understood");
     assert_eq!(asked("brisk launch --defaults a.toml x"), (vec!["launch".to_owned()], Some("a.toml".into())));
-    assert_eq!(asked("brisk suite run --help").0, ["suite", "run"]);
+    assert_eq!(asked("brisk study slowdown --help").0, ["study", "slowdown"]);
     assert_eq!(asked("brisk launch --no-such-option -- x --defaults b.toml").1, None);
-    assert!(is_measurement(&["suite", "run"]) && !is_measurement(&["lab", "list"]) && !is_measurement(&["suite"]));
+    assert!(
+        is_measurement(&["study", "slowdown"]) && !is_measurement(&["phone", "apps"]) && !is_measurement(&["study"])
+    );
 }
 
 #[test]

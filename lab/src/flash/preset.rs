@@ -16,7 +16,7 @@ pub enum PresetError {
     #[error("preset '{preset}': {error}")]
     Parameter { preset: String, error: ParameterError },
     #[error(
-        "there is no preset '{name}'{} `brisk lab presets` lists them, and a file of your own has a / in its path or \
+        "there is no preset '{name}'{} `brisk phone presets` lists them, and a file of your own has a / in its path or \
          ends in .toml",
         near.map_or_else(|| ":".to_owned(), |near| format!("; did you mean '{near}'?"))
     )]
@@ -254,7 +254,7 @@ mod tests {
         }
         for name in ["", "x", "ssd", "nvme", "hello", "a-name-that-is-like-none-of-them"] {
             assert!(!said(name).contains("did you mean"), "{}", said(name));
-            assert!(said(name).contains("brisk lab presets"), "{}", said(name));
+            assert!(said(name).contains("brisk phone presets"), "{}", said(name));
         }
     }
 

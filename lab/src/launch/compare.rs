@@ -44,44 +44,15 @@ pub struct Series {
     pub printed: String,
 }
 
-/// Hooks around the launches of a series; by default they do nothing.
-pub trait Surroundings {
-    /// Called before each counted launch, to set up its conditions, such as a background load.
-    ///
-    /// # Errors
-    /// When the conditions cannot be set up; the series then ends.
-    fn before(&mut self, _step: Step) -> Result<()> {
-        Ok(())
-    }
-
-    /// Called after it.
-    ///
-    /// # Errors
-    /// As for [`Surroundings::before`].
-    fn after(&mut self, _step: Step) -> Result<()> {
-        Ok(())
-    }
-
-    /// Busy time of the storage so far in ns, from its own counters; called right before and after each launch.
-    fn busy_ns(&mut self) -> Option<u64> {
-        None
-    }
-
-    /// Progress in launches, including the learning ones.
-    fn progress(&mut self, _done: usize, _all: usize, _doing: &str) {}
-}
+/// Is told how many launches are done of how many, and what is done now.
+pub type Progress<'a> = &'a mut dyn FnMut(usize, usize, &str);
 
 impl Launcher<'_> {
     /// Runs `plan`. Each setup is launched once before counting, to learn its files and to fill its caches.
     ///
     /// # Errors
-    /// When an app cannot be started, the display is lost before a launch, or the conditions cannot be set up.
-    pub fn run(
-        &self,
-        plan_: &Plan,
-        mut screen: Option<&mut dyn Screen>,
-        surroundings: &mut dyn Surroundings,
-    ) -> Result<Series> {
+    /// When an app cannot be started, or the display is lost before a launch.
+    pub fn run(&self, plan_: &Plan, mut screen: Option<&mut dyn Screen>, progress: Progress<'_>) -> Result<Series> {
         let steps = plan(plan_.setups.len(), &plan_.temperatures, plan_.rounds);
         let all = steps.len() + plan_.setups.len();
         let mut series = Series {
@@ -93,7 +64,7 @@ impl Launcher<'_> {
         };
         let mut files: Vec<BTreeSet<PathBuf>> = Vec::new();
         for (done, setup) in plan_.setups.iter().enumerate() {
-            surroundings.progress(done, all, &format!("{}: learning its files", setup.label));
+            progress(done, all, &format!("{}: learning its files", setup.label));
             // The same app under other conditions uses the same files.
             let known = plan_.setups[..done].iter().position(|earlier| earlier.app == setup.app);
             if let Some(known) = known {
@@ -108,15 +79,12 @@ impl Launcher<'_> {
         for (done, step) in steps.into_iter().enumerate() {
             let setup = &plan_.setups[step.setup];
             let words = if step.temperature == Temperature::Cold { "cold" } else { "warm" };
-            surroundings.progress(plan_.setups.len() + done, all, &format!("{}: {words}", setup.label));
+            progress(plan_.setups.len() + done, all, &format!("{}: {words}", setup.label));
             let start = match step.temperature {
                 Temperature::Cold => Start::Without(&files[step.setup]),
                 Temperature::Warm => Start::AsItIs,
             };
-            surroundings.before(step)?;
-            let launched = self.launch_beside(&setup.app, reborrow(&mut screen), start, &mut || surroundings.busy_ns());
-            surroundings.after(step)?;
-            let launched = launched?;
+            let launched = self.launch(&setup.app, reborrow(&mut screen), start)?;
             // Files first read now belong to the app as well.
             files[step.setup]
                 .extend(launched.reads.iter().map(|read| read.path.clone()).filter(|path| path.is_absolute()));

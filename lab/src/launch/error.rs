@@ -30,8 +30,6 @@ pub enum Error {
     File(#[from] brisk_program::files::Error),
     #[error("{place}: {reason}")]
     Script { place: String, reason: String },
-    #[error(transparent)]
-    Surroundings(Box<dyn std::error::Error + Send + Sync>),
     #[error("stopped")]
     Stopped,
 }

@@ -7,19 +7,19 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::results::{Ending, HciLimit, LatencyRun, LatencyStep, RuntimeDelay, Split, Temperature, Warning};
+use crate::results::{Ending, HciLimit, LatencyRun, LatencyStep, RuntimeDelay, Split, Warning};
 use crate::screen::{Input, Rect, Screen};
 use brisk_core::stats::Summary;
 
 use crate::launch::app::App;
 use crate::launch::clock::now_ns;
-use crate::launch::compare::Surroundings;
+use crate::launch::compare::Progress;
 use crate::launch::error::{Error, Result};
 use crate::launch::launcher::{Launcher, Running};
 use crate::launch::monkey;
 use crate::launch::observation::Observation;
 use crate::launch::script::{Action, Script};
-use crate::launch::series::{Step, median_split};
+use crate::launch::series::median_split;
 use crate::launch::view::View;
 use crate::launch::watch::Watch;
 
@@ -42,26 +42,24 @@ impl Launcher<'_> {
     /// require it.
     ///
     /// # Errors
-    /// When the app cannot be started, ends or shows no window, an assertion fails, the display is lost, or the
-    /// conditions cannot be set up.
+    /// When the app cannot be started, ends or shows no window, an assertion fails, or the display is lost.
     pub fn follow(
         &self,
         app: &App,
         script: &Script,
         rounds: usize,
         screen: &mut dyn Screen,
-        surroundings: &mut dyn Surroundings,
+        progress: Progress<'_>,
     ) -> Result<Answers> {
         let mut found: Vec<Vec<LatencyRun>> = Vec::new();
         let mut warnings = Vec::new();
         let all = rounds * script.steps.len();
         for round in 0..rounds {
-            surroundings.before(self.step())?;
             let mut open = self.open(app, script.window.as_deref(), screen)?;
             let mut seen = Vec::new();
             for (number, step) in script.steps.iter().enumerate() {
                 let name = step.name.clone().unwrap_or_else(|| step.action.words());
-                surroundings.progress(round * script.steps.len() + number, all, &name);
+                progress(round * script.steps.len() + number, all, &name);
                 match &step.action {
                     Action::AssertWindow(text) => open.assert_window(text, true)?,
                     Action::AssertNoWindow(text) => open.assert_window(text, false)?,
@@ -79,7 +77,6 @@ impl Launcher<'_> {
             }
             let runs = self.close(app, open, seen, &mut warnings)?;
             found.push(runs);
-            surroundings.after(self.step())?;
         }
         let measured = script.steps.iter().filter(|step| step.measure && step.action.is_input());
         let steps = measured.enumerate().map(|(number, step)| {
@@ -100,30 +97,22 @@ impl Launcher<'_> {
         (seed, events): (u64, u64),
         rounds: usize,
         screen: &mut dyn Screen,
-        surroundings: &mut dyn Surroundings,
+        progress: Progress<'_>,
     ) -> Result<Answers> {
         let mut runs = Vec::new();
         let mut warnings = Vec::new();
         for round in 0..rounds {
-            surroundings.progress(round, rounds, "pseudo-random events");
-            surroundings.before(self.step())?;
+            progress(round, rounds, "pseudo-random events");
             let mut open = self.open(app, None, screen)?;
             let inputs = monkey::events(seed, events, open.rect()?);
             let watch = self.stream(&mut open, &inputs)?;
             runs.extend(self.close(app, open, vec![watch], &mut warnings)?);
-            surroundings.after(self.step())?;
         }
         let times: Vec<f64> = runs.iter().map(|run| run.latency_ms).collect();
         let splits: Vec<&Split> = runs.iter().filter_map(|run| run.split.as_ref()).collect();
         let runtime_delay =
             Summary::of(&times).map(|total_ms| RuntimeDelay { events, seed, total_ms, split: median_split(&splits) });
         Ok(Answers { steps: Vec::new(), runtime_delay, warnings })
-    }
-
-    /// The step of a repetition, for the hooks.
-    fn step(&self) -> Step {
-        let temperature = if self.settings.drop_caches { Temperature::Cold } else { Temperature::Warm };
-        Step { setup: 0, temperature }
     }
 
     /// Launches the app and waits until it is settled.

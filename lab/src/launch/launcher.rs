@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::results::{ColdCheck, DeviceTime, LaunchRun, SplitMethod, Warning};
+use crate::results::{ColdCheck, LaunchRun, SplitMethod, Warning};
 use crate::screen::Screen;
 use brisk_probes::{Event, Inode, Kind, Trace, major_minor};
 use brisk_sense::{DeviceNumber, Mount, OpenedFiles, Sense};
@@ -97,21 +97,7 @@ impl Launcher<'_> {
     /// # Errors
     /// When it cannot be started or watched; an app that ends, hangs or shows nothing is a result.
     pub fn launch(&self, app: &App, screen: Option<&mut dyn Screen>, start: Start<'_>) -> Result<Launched> {
-        self.launch_beside(app, screen, start, &mut || None)
-    }
-
-    /// [`Launcher::launch`] with the storage's own busy time in ns, queried right before and after.
-    ///
-    /// # Errors
-    /// As [`Launcher::launch`].
-    pub fn launch_beside(
-        &self,
-        app: &App,
-        screen: Option<&mut dyn Screen>,
-        start: Start<'_>,
-        busy_ns: &mut dyn FnMut() -> Option<u64>,
-    ) -> Result<Launched> {
-        self.launch_and(app, screen, start, busy_ns, |_| ()).map(|(launched, ..)| launched)
+        self.launch_and(app, screen, start, |_| ()).map(|(launched, ..)| launched)
     }
 
     /// Launches `app` once to learn its files: those that it opens, and those mapped at the end. Without eBPF, files
@@ -125,7 +111,7 @@ impl Launcher<'_> {
             let pids = self.sense.cgroup_processes(running.scope.dir()).ok().flatten().unwrap_or_default();
             cold::mapped_by(self.sense, &pids, app.root.as_deref())
         };
-        let (mut launched, mut files, traced) = self.launch_and(app, screen, Start::AsItIs, &mut || None, mapped)?;
+        let (mut launched, mut files, traced) = self.launch_and(app, screen, Start::AsItIs, mapped)?;
         let processes = traced.map(|traced| processes(&traced.events));
         let is_of_app = |pid: u32| processes.as_ref().is_none_or(|processes| processes.contains(&pid));
         match opened.and_then(|opened| all_of(&opened, is_of_app)) {
@@ -156,7 +142,6 @@ impl Launcher<'_> {
         app: &App,
         screen: Option<&mut dyn Screen>,
         start: Start<'_>,
-        busy_ns: &mut dyn FnMut() -> Option<u64>,
         before_the_end: impl FnOnce(&Running) -> T,
     ) -> Result<(Launched, T, Option<Arc<Traced>>)> {
         let cold = match start {
@@ -164,11 +149,9 @@ impl Launcher<'_> {
             Start::Without(files) => Some(self.evict(app, files)?),
         };
         let mut view = screen.map(View::open).transpose()?;
-        let busy_before = busy_ns();
         let mut running = self.start(app)?;
         let mut watch = Watch::begin(self.subject(&running), running.begin_ns, false)?;
         let ending = watch.until_over(view.as_mut(), Some(&mut running.child), running.trace.as_ref())?;
-        let busy = busy_before.and_then(|before| busy_ns()?.checked_sub(before));
         let extra = before_the_end(&running);
         let (traced, trace_cpu_ns) = self.traced(app, &mut running);
         let tiles = view.as_ref().map_or(0, View::tiles);
@@ -177,10 +160,7 @@ impl Launcher<'_> {
         running.scope.close()?;
         let _ = running.child.wait();
         let method = self.method(&running);
-        let mut run = seen.launch_run(method, cold);
-        run.device = busy
-            .zip(seen.in_flight_ns())
-            .map(|(busy, in_flight)| DeviceTime { busy_ms: busy as f64 / 1e6, in_flight_ms: in_flight as f64 / 1e6 });
+        let run = seen.launch_run(method, cold);
         let reads = seen.traced.as_ref().map_or_else(Vec::new, |traced| {
             reads_in_order(&traced.events, &traced.files, &(seen.begin_ns..seen.end_ns))
         });

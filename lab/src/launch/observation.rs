@@ -171,7 +171,6 @@ impl Observation {
             stages,
             settled_less_cpu_wait_ms: None,
             storage: self.storage(end),
-            device: None,
             cold,
             threads_max: self.traced.as_ref().map(|traced| threads_max(&traced.events)),
             watch_cpu_percent: self.watch_cpu_percent(),

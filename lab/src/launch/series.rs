@@ -136,7 +136,6 @@ mod tests {
             }],
             settled_less_cpu_wait_ms: Some(settled_ms - 10.0),
             storage: None,
-            device: None,
             cold: None,
             threads_max: None,
             watch_cpu_percent: 0.1,

@@ -1,9 +1,12 @@
 //! The keys that apps answer with a change of the screen or with work, when they come to the front.
 //!
 //! A key has to change something each time: paging keys alternate. What grabs the keyboard, such as a menu, is taken
-//! back before the app goes to the background: a frozen app that holds a grab would get the keys of all others.
+//! back before the next app comes to the front, which would not get its keys otherwise.
 
-use crate::memory::error::{Error, Result};
+/// No key is known that an app answers, so that a return to it cannot be measured.
+#[derive(Debug, thiserror::Error)]
+#[error("no key is known that {0} answers, so a return to it cannot be measured")]
+pub struct NoAnswer(String);
 
 /// What an app is asked when it comes to the front.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,9 +44,9 @@ impl Answer {
     ///
     /// # Errors
     /// When no key is known for it.
-    pub fn of(app: &str) -> Result<Self> {
+    pub fn of(app: &str) -> Result<Self, NoAnswer> {
         let found = ANSWERS.into_iter().find(|answer| answer.app == app);
-        found.ok_or_else(|| Error::NoAnswer(app.to_owned()))
+        found.ok_or_else(|| NoAnswer(app.to_owned()))
     }
 
     /// The key of the given turn, counted from 0.

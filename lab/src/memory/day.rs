@@ -11,17 +11,15 @@
 //! of the trace over the speed, between a least and a most time. The least leaves time to write pages out, as a real
 //! dwell does. Times with the screen off are not replayed.
 //!
-//! The replay loop knows no phone: it drives a [`Visitor`], which is [`OnGround`] but in tests. Properties: the same
+//! The replay loop knows no phone: it drives a [`Visitor`], which is a phone but in tests. Properties: the same
 //! trace and choice give the same plan; the loop calls each visit's steps in order, and ends in order when it is asked
 //! to stop.
 
-mod on_ground;
 mod plan;
 mod replay;
 mod synthetic;
 mod usage;
 
-pub use on_ground::OnGround;
 pub use plan::{Choice, PastUse, Plan, PlanError, PlannedVisit, RankedApp, plan};
 pub use replay::{Arrival, Came, Dwelt, Paging, ReplayError, Visitor, replay};
 pub use synthetic::Synthetic;

@@ -4,6 +4,7 @@
 //! group and a window for each.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::launch::App as Launch;
 use crate::phone::error::{Error, Result};
-use crate::phone::mounts;
+use crate::phone::user;
 
 /// The file; part of the key of an image.
 pub(crate) const TEXT: &str = include_str!("apps.toml");
@@ -77,7 +78,7 @@ pub(crate) const WITHOUT_SYNC: &str = "/run/phone/nosync.so";
 /// When there is no such app.
 pub(crate) fn on_this_machine(name: &str) -> Result<Launch> {
     let app = Catalogue::builtin().app(name)?;
-    let mut env = mounts::environment(None);
+    let mut env = user::environment();
     env.extend(app.env.iter().map(|(name, value)| (name.into(), value.into())));
     if Path::new(WITHOUT_SYNC).is_file() {
         env.push(("LD_PRELOAD".into(), WITHOUT_SYNC.into()));
@@ -86,11 +87,22 @@ pub(crate) fn on_this_machine(name: &str) -> Result<Launch> {
         id: app.name.clone(),
         env,
         clean_env: true,
-        user: Some(mounts::user()),
-        working_dir: Some(mounts::HOME.into()),
+        user: Some(user::user()),
+        working_dir: Some(user::HOME.into()),
         parent_group: Some(APPS_GROUP.into()),
         ..Launch::from_command(app.command.iter().map(Into::into).collect())
     })
+}
+
+/// The app that a command line means: by its name in the catalogue or by its program.
+///
+/// # Errors
+/// When there is no such app.
+pub(crate) fn of_command(command: &[OsString]) -> Result<&'static App> {
+    let catalogue = Catalogue::builtin();
+    let name = command.first().map(|program| program.to_string_lossy()).unwrap_or_default();
+    let found = catalogue.apps.iter().find(|app| app.command.first().is_some_and(|program| *program == name));
+    found.map_or_else(|| catalogue.app(&name), Ok)
 }
 
 impl Catalogue {
@@ -185,7 +197,25 @@ mod tests {
         assert!(said("evinc").contains("did you mean 'evince'"));
         assert!(said("dino-im").contains("did you mean 'dino'"));
         assert!(!said("").contains("did you mean"));
-        assert!(said("netscape").contains("brisk lab phone apps"));
+        assert!(said("netscape").contains("brisk phone apps"));
+    }
+
+    #[test]
+    fn an_app_is_known_by_its_name_or_its_program() {
+        let known = |words: &[&str]| of_command(&words.iter().map(OsString::from).collect::<Vec<_>>());
+        assert_eq!(known(&["dino"]).expect("there").name, "dino");
+        assert_eq!(known(&["dino-im", "--help"]).expect("its program").name, "dino");
+        assert!(known(&["netscape"]).is_err() && known(&[]).is_err());
+    }
+
+    #[test]
+    fn every_script_that_comes_with_brisk_is_for_an_app_of_the_phone() {
+        use crate::launch::script;
+        for (name, _) in script::SHIPPED {
+            let script = script::load(name).expect("it holds together");
+            let command: Vec<OsString> = script.command.iter().map(OsString::from).collect();
+            assert!(of_command(&command).is_ok(), "{name}");
+        }
     }
 
     #[test]

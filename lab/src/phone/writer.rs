@@ -10,27 +10,31 @@
 //!
 //! By table V an install concurrent with both syncs writes 10.9 MB at random of 137 MB, so sync gets 8 % of the target
 //! rate. *Pacing*: each unit of work has a due time relative to the start, so delays do not shift later units. A stream
-//! that is more than [`BEHIND_MAX`] behind skips units and counts them, instead of catching up in a burst.
+//! that is more than [`BEHIND_MAX`] behind skips units instead of catching up in a burst.
 //!
 //! The default of 6 MB/s is what a Galaxy S5's flash sustains with an app: on `galaxy-s5-emmc` without any app, the
 //! flash was busy for 8, 11, 23, 35, 45 and 68 % of the time at 1, 2, 4, 6, 8 and 12 MB/s. Up to 6 no unit was skipped;
 //! from 8 on single syncs took longer than [`BEHIND_MAX`], behind the writeback of packages, and some were skipped.
 
-mod process;
 mod streams;
 
+use std::path::Path;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::process::{Writer, serve_writer};
+use self::streams::{Progress, Stop};
+use super::error::{Error, Result, io};
+
+/// Where it writes.
+const PLACE: &str = "/home/user/.local/share/brisk-writer";
 
 /// Bytes of a page of a database.
 const PAGE_BYTES: u64 = 4096;
 /// Bytes of one buffered write of an install.
 const WRITE_BYTES: u64 = 512 << 10;
 /// Delay from which on a stream skips units.
-pub const BEHIND_MAX: Duration = Duration::from_secs(1);
+const BEHIND_MAX: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct WriterSpec {
@@ -86,43 +90,17 @@ impl WriterSpec {
     }
 }
 
-/// Counters since the start.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Written {
-    /// Time since the start.
-    pub elapsed_s: f64,
-    pub install_bytes: u64,
-    /// Bytes of the sync of accounts.
-    pub sync_bytes: u64,
-    /// Completed calls of fsync of both streams.
-    pub syncs: u64,
-    pub skipped_bytes: u64,
-    /// Longest fsync.
-    pub sync_ms_max: f64,
-}
-
-/// Rates between two snapshots of the counters.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct WriterRates {
-    /// Achieved bytes a second.
-    pub bytes_per_s: f64,
-    /// Achieved syncs a second.
-    pub syncs_per_s: f64,
-    pub skipped_bytes_per_s: f64,
-}
-
-impl Written {
-    /// Rates since an earlier snapshot; `None` when no time has passed.
-    #[must_use]
-    pub fn since(&self, earlier: &Self) -> Option<WriterRates> {
-        let span_s = self.elapsed_s - earlier.elapsed_s;
-        let rate = |now: u64, then: u64| now.saturating_sub(then) as f64 / span_s;
-        (span_s > 0.0).then(|| WriterRates {
-            bytes_per_s: rate(self.install_bytes + self.sync_bytes, earlier.install_bytes + earlier.sync_bytes),
-            syncs_per_s: rate(self.syncs, earlier.syncs),
-            skipped_bytes_per_s: rate(self.skipped_bytes, earlier.skipped_bytes),
-        })
+/// Writes as `spec` (JSON) says until it is killed or a write fails.
+///
+/// # Errors
+/// When the parameters are invalid, or a write fails.
+pub fn serve_writer(spec: &str) -> Result<()> {
+    let spec: WriterSpec = serde_json::from_str(spec).map_err(|error| Error::Writer(error.to_string()))?;
+    if let Some(trouble) = spec.trouble() {
+        return Err(Error::Writer(trouble.to_owned()));
     }
+    streams::run(&spec, Path::new(PLACE), &Progress::default(), &Stop::default())
+        .map_err(io(format!("write to {PLACE}")))
 }
 
 /// Due times of a stream's units of work.
@@ -200,15 +178,6 @@ mod tests {
         let (wait, skipped) = pace.next(10.0);
         assert!(skipped >= 97 && wait < Duration::from_millis(100), "{skipped} {wait:?}");
         assert_eq!(pace.next(10.0).1, 0);
-    }
-
-    #[test]
-    fn rates_are_those_between_two_snapshots() {
-        let then = Written { elapsed_s: 10.0, install_bytes: 100, sync_bytes: 10, syncs: 5, ..Written::default() };
-        let now = Written { elapsed_s: 12.0, install_bytes: 300, sync_bytes: 30, syncs: 25, ..Written::default() };
-        let rates = now.since(&then).expect("time has passed");
-        assert_eq!((rates.bytes_per_s, rates.syncs_per_s), (110.0, 10.0));
-        assert_eq!(then.since(&then), None);
     }
 
     proptest! {

@@ -119,17 +119,6 @@ pub struct StorageUse {
     pub files_count: u64,
 }
 
-/// How long a device was at work while an app was watched, as counted on both sides of the block layer.
-///
-/// The two agree where the app alone used the device; with other load the device was busy for longer.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct DeviceTime {
-    /// Time in which the device had at least one request of any process, by its own count.
-    pub busy_ms: f64,
-    /// Time in which at least one of the app's requests was at the device, until watching ended.
-    pub in_flight_ms: f64,
-}
-
 /// Requests of one kind.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StorageFlow {
@@ -168,8 +157,6 @@ pub struct LaunchRun {
     pub settled_less_cpu_wait_ms: Option<f64>,
     /// What was read and written; absent without eBPF.
     pub storage: Option<StorageUse>,
-    /// The device's own count of the same; absent where it has none, as only emulated ones do.
-    pub device: Option<DeviceTime>,
     /// For cold launches.
     pub cold: Option<ColdCheck>,
     /// Processes and threads of the tree, at most at once; absent without eBPF.

@@ -41,10 +41,6 @@ impl MemoryCensus {
 pub enum EndedBy {
     /// The kernel, since memory had run out.
     Kernel,
-    /// The rule that ends the app that was in front longest ago.
-    Oldest,
-    /// earlyoom.
-    Earlyoom,
     /// The memory engine of brisk.
     Brisk,
     /// No other: it crashed, or ended on purpose.

@@ -19,7 +19,6 @@ use anyhow::{Context as _, bail};
 use brisk_command::duration;
 use brisk_command::profile::{Args, keep, known, options};
 use brisk_command::session::Session;
-use brisk_profile::lab_client::Client;
 use brisk_profile::run::{self as profile, Measured, Options};
 
 /// Series of the guest's kernel, unless another is asked for.
@@ -65,7 +64,7 @@ fn on_host(args: &Args, preset: &str) -> anyhow::Result<ExitCode> {
         Err(error) => return Err(error),
     };
     measured.model.device = name_of(preset);
-    measured.model.kind = crate::device::kind_of_preset(preset).to_owned();
+    measured.model.kind = crate::preset::kind_of_preset(preset).to_owned();
     let header = &mut measured.header;
     header.started = started.to_string();
     header.duration_s = begun.elapsed().as_secs_f64();
@@ -164,8 +163,7 @@ fn in_guest(options: &Options) -> anyhow::Result<ExitCode> {
         }
     };
     let control = brisk_bench::Control { stop: session.stop_flag(), progress: &progress };
-    let measured =
-        profile::run(&session.sense(), &Client::new(session.run_dir()), &session.paths(), options, &control)?;
+    let measured = profile::run(&session.sense(), &session.paths(), options, &control)?;
     let text = serde_json::to_string(&measured).context("cannot write what was measured as JSON")?;
     let mut out = std::io::stdout().lock();
     for line in outcome_lines(&text) {

@@ -1,13 +1,12 @@
-//! Why swapping cannot be recorded or replayed.
+//! Why swapping cannot be recorded.
 
 use std::path::PathBuf;
 
-use brisk_core::units::format_bytes;
 use thiserror::Error;
 
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Failure of a recording or a replay.
+/// Failure of a recording.
 #[derive(Debug, Error)]
 pub enum Error {
     #[error("{path} is not a swap area in use; there {in_use} (see swapon --show)")]
@@ -25,16 +24,6 @@ pub enum Error {
     SharedDevice { path: PathBuf, other: PathBuf },
     #[error("the swap area {path} is too large: {slots} slots, and a trace has at most {most}")]
     TooLarge { path: PathBuf, slots: u64, most: u32 },
-    #[error("cannot use {path} for a replay: it must be a block device that is not in use")]
-    Device { path: PathBuf, source: std::io::Error },
-    #[error(
-        "the swap area of the trace needs {} and {path} has {}: use a larger device",
-        format_bytes(*area_bytes),
-        format_bytes(*size_bytes)
-    )]
-    TooSmall { path: PathBuf, size_bytes: u64, area_bytes: u64 },
-    #[error("the device {path} failed to {what} at byte {offset_bytes}")]
-    Request { path: PathBuf, what: &'static str, offset_bytes: u64, source: std::io::Error },
     #[error(transparent)]
     Probes(#[from] brisk_probes::Error),
     #[error(transparent)]

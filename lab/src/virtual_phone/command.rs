@@ -13,11 +13,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use brisk_command::json::Document;
+use brisk_command::json::{Document, Json};
 use brisk_command::session::Session;
+use comfy_table::{Table, TableStyle};
 use serde_json::json;
 
 use self::arguments::{Args, ImageArgs, ImageChoice, RunArgs, What};
+use crate::flash::Preset;
 use crate::phone::{App, Catalogue};
 use crate::virtual_phone::image::{Images, Made, brisk_packages, versions};
 use crate::virtual_phone::measure::{self, Conditions};
@@ -26,8 +28,12 @@ use crate::vm::sources::{Kernel, Source};
 use crate::vm::{Error, Watch};
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    if let What::Inside(args) = &args.what {
-        return inside::run(args);
+    match &args.what {
+        What::Inside(args) => return inside::run(args),
+        What::Write { spec } => return Ok(crate::phone::serve_writer(spec).map(|()| ExitCode::SUCCESS)?),
+        What::Apps { json } => return apps(json),
+        What::Presets { json } => return presets(json),
+        _ => {}
     }
     let here = std::env::current_dir().context("cannot tell where this is")?;
     let target = std::env::var_os("CARGO_TARGET_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
@@ -40,13 +46,61 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         What::Returns(args) => returns::run(&source, &session, args),
         What::Day(args) => day::run(&source, &session, args),
         What::Image(args) => image(&source, &session, args),
-        What::Inside(args) => inside::run(args),
+        What::Inside(_) | What::Write { .. } | What::Apps { .. } | What::Presets { .. } => Ok(ExitCode::SUCCESS),
     };
     session.clear();
     match outcome {
         Err(error) if matches!(error.downcast_ref(), Some(Error::Stopped)) => Ok(session.was_stopped()),
         outcome => outcome,
     }
+}
+
+fn apps(json: &Json) -> anyhow::Result<ExitCode> {
+    let catalogue = Catalogue::builtin();
+    json.show(&Document::new("phone_apps", json!({ "apps": catalogue.apps })), || {
+        let rows = catalogue.apps.iter().map(|app| {
+            let command: String = app.command.join(" ").chars().take(60).collect();
+            [app.name.clone(), app.group.clone(), format!("{} MB", app.reads_mb), app.packages.join(" "), command]
+        });
+        table(["app", "group", "reads when cold", "packages", "command"], rows)
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn presets(json: &Json) -> anyhow::Result<ExitCode> {
+    let presets = Preset::builtin_names().into_iter().map(Preset::builtin).collect::<Result<Vec<_>, _>>()?;
+    let documents: Vec<_> = presets
+        .iter()
+        .map(|preset| {
+            let parameters: serde_json::Map<_, _> =
+                preset.parameters().into_iter().map(|p| (p.name.to_owned(), p.value.into())).collect();
+            json!({
+                "name": preset.name,
+                "title": preset.title,
+                "note": preset.note.trim(),
+                "queue_depth_requests": preset.queue_depth_requests(),
+                "parameters": parameters,
+            })
+        })
+        .collect();
+    json.show(&Document::new("phone_presets", json!({ "presets": documents })), || {
+        let row =
+            |preset: &Preset| [preset.name.clone(), preset.queue_depth_requests().to_string(), preset.title.clone()];
+        table(["preset", "queue depth", "what it is"], presets.iter().map(row))
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn table<const N: usize>(heading: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
+    let mut table = Table::new();
+    table.load_style(TableStyle::new()).set_header(heading);
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    for row in rows {
+        table.add_row(row);
+    }
+    table.lines().fold(String::new(), |text, line| text + line.trim_end() + "\n")
 }
 
 /// An image and what it was made from.

@@ -289,7 +289,7 @@ impl Images<'_> {
         for document in crate::phone::documents() {
             inputs.push((format!("phone/documents/{}", document.name), document.bytes));
         }
-        let variables = crate::phone::environment(None).into_iter();
+        let variables = crate::phone::environment().into_iter();
         let variables = variables.map(|(name, value)| format!("{}={}\n", name.display(), value.display()));
         // A bus of the app's own runs with it.
         let variables = variables.filter(|line| !line.starts_with("DBUS_SESSION_BUS_ADDRESS="));

@@ -7,7 +7,7 @@ use brisk_core::device::Speeds;
 use brisk_daemon::profiles::MeasuredSpeeds;
 use serde::Serialize;
 
-use crate::device::kind_of_preset;
+use crate::preset::kind_of_preset;
 use crate::virtual_phone::image::{Images, Made};
 use crate::virtual_phone::machine::Machine;
 use crate::virtual_phone::memory_map::{FLASH_MIB, PAGES_PER_MIB};

@@ -14,17 +14,17 @@ fn stderr(output: &Output) -> String {
 
 #[test]
 fn a_brisk_of_another_version_is_refused() {
-    let other = brisk_lab(&["--called-by=9.9.9", "lab", "presets"]);
+    let other = brisk_lab(&["--called-by=9.9.9", "phone", "presets"]);
     let said = stderr(&other);
     assert_eq!(other.status.code(), Some(2), "{said}");
     assert!(said.contains("version 9.9.9") && said.contains("the same version of both packages"), "{said}");
-    let same = brisk_lab(&[concat!("--called-by=", env!("CARGO_PKG_VERSION")), "lab", "presets"]);
+    let same = brisk_lab(&[concat!("--called-by=", env!("CARGO_PKG_VERSION")), "phone", "presets"]);
     assert!(same.status.success(), "{}", stderr(&same));
 }
 
 #[test]
 fn it_runs_without_brisk_and_has_its_own_version() {
-    assert!(brisk_lab(&["lab", "presets"]).status.success());
+    assert!(brisk_lab(&["phone", "presets"]).status.success());
     let version = |option: &str| String::from_utf8_lossy(&brisk_lab(&[option]).stdout).into_owned();
     let short = concat!("brisk-lab ", env!("CARGO_PKG_VERSION"), "\n");
     assert_eq!(version("-V"), short);
@@ -70,13 +70,11 @@ fn offered(words: &[&str]) -> Vec<String> {
 #[test]
 fn values_are_offered_by_what_they_are() {
     for (words, expected) in [
-        (&["suite", "run", "--preset", "galaxy-s5"][..], &["galaxy-s5-emmc"][..]),
-        (&["suite", "run", "--apps", "evince,ga"], &["evince,galculator"]),
-        (&["suite", "cures", "--apps", ""], &["facebook", "webbench"]),
-        (&["prove", "--engines", "smartio,pre"], &["smartio,prefetch"]),
-        (&["lab", "up", "--scheduler", "ky"], &["kyber"]),
+        (&["phone", "launch", "--preset", "galaxy-s5"][..], &["galaxy-s5-emmc"][..]),
+        (&["phone", "launch", "--apps", "evince,ga"], &["evince,galculator"]),
+        (&["study", "cures", "--apps", ""], &["facebook", "webbench"]),
         // Sizes are no files.
-        (&["lab", "up", "--size", ""], &[]),
+        (&["phone", "launch", "--memory", ""], &[]),
     ] {
         assert_eq!(offered(words), expected, "{words:?}");
     }
@@ -84,11 +82,7 @@ fn values_are_offered_by_what_they_are() {
 
 #[test]
 fn hidden_commands_and_options_are_never_offered() {
-    for (words, hidden) in [
-        (&["lab", ""][..], &["serve", "stream-process"][..]),
-        (&["lab", "phone", ""], &["write", "fill", "inside"]),
-        (&[""], &["man", "profile"]),
-    ] {
+    for (words, hidden) in [(&["phone", ""][..], &["write", "inside"][..]), (&[""], &["man", "profile"])] {
         let found = offered(words);
         assert!(!found.is_empty() && !found.iter().any(|one| hidden.contains(&one.as_str())), "{words:?}: {found:?}");
     }
@@ -101,7 +95,7 @@ fn it_has_the_man_pages_of_what_it_runs_and_no_others() {
     let paths = || std::fs::read_dir(dir.path()).expect("listed").map(|entry| entry.expect("an entry").path());
     let names: Vec<String> =
         paths().map(|path| path.file_name().expect("a name").to_string_lossy().into_owned()).collect();
-    for own in ["brisk-lab.1", "brisk-launch.1", "brisk-swap-record.1", "brisk-study-memory.1"] {
+    for own in ["brisk-launch.1", "brisk-swap-record.1", "brisk-study-cures.1"] {
         assert!(names.contains(&own.to_owned()), "{own}: {names:?}");
     }
     for other in ["brisk.1", "brisk-swap.1", "brisk-study.1", "brisk-man.1", "brisk-profile.1"] {

@@ -9,8 +9,8 @@ use serde_json::Value;
 fn every_document_has_its_kind_and_version() {
     let dir = tempfile::tempdir().expect("a directory");
     for (arguments, kind, list) in [
-        (&["lab", "presets"][..], "lab_presets", "presets"),
-        (&["lab", "phone", "apps"], "phone_apps", "apps"),
+        (&["phone", "presets"][..], "phone_presets", "presets"),
+        (&["phone", "apps"], "phone_apps", "apps"),
         (&["kernel", "list"], "kernel_list", "scenarios"),
         (&["latency", "--list"], "latency_scripts", "scripts"),
         (&["-q", "latency", "--show", "mousepad"], "latency_script", "toml"),

@@ -21,10 +21,6 @@ fn each_invalid_command_line_is_refused_with_a_reason_and_code_2() {
     let script = dir.path().join("bad.toml");
     std::fs::write(&script, "app = \"x\"\n[[step]]\ndo = { press = \"a\" }\n").expect("a file");
     let script = script.to_str().expect("a name");
-    let foreign = dir.path().join("foreign.toml");
-    let text = "app = \"netscape\"\ncommand = [\"netscape\"]\n[[step]]\ndo = { key = \"a\" }\n";
-    std::fs::write(&foreign, text).expect("a file");
-    let foreign = foreign.to_str().expect("a name");
     let cases: &[(&[&str], &str)] = &[
         (&["launch"], "brisk launch"),
         (&["launch", "--runs", "0", "xterm"], "1..=1000"),
@@ -41,19 +37,13 @@ fn each_invalid_command_line_is_refused_with_a_reason_and_code_2() {
         (&["launch", "--vs", "true", "--", "true"], "--vs is the same command: there is nothing to compare"),
         (&["launch", "--vs", "'a", "--", "true"], "the quotes in --vs do not close"),
         (&["launch", "--vs", " ", "--", "true"], "--vs is empty"),
-        (&["launch", "--vs-prefetch", "--", "true"], "--vs-prefetch is for an emulated phone"),
-        (
-            &["launch", "--vs-prefetch", "--vs", "a", "--", "true"],
-            "'--vs-prefetch' cannot be used with '--vs <COMMAND>'",
-        ),
-        (&["launch", "--config", "x.toml", "--", "true"], "--vs-prefetch"),
         (&["launch", "--json=/no/such/folder/x", "--", "true"], "there is no directory /no/such/folder"),
         // Before the first launch.
         (
             &["launch", "--no-screen", "--save-reads", "/no/such/folder/x", "--", "true"],
             "there is no directory /no/such/folder",
         ),
-        (&["launch", "--preset", "galaxy-s5-emmc", "--save-reads", "/", "--", "xterm"], "cannot write --save-reads /"),
+        (&["launch", "--virtual", "--save-reads", "/", "--", "xterm"], "cannot write --save-reads /"),
         (&["latency", "/dev/zero"], "/dev/zero is a character device"),
         (&["launch", "--idle", "3s", "--", "true"], "--no-screen"),
         (&["launch", "--no-screen", "--idle", "10ms", "--", "true"], "10ms is out of range: give 1s to "),
@@ -64,14 +54,6 @@ fn each_invalid_command_line_is_refused_with_a_reason_and_code_2() {
         (&["latency", "--monkey", "0", "--", "true"], "1..=1000000"),
         (&["latency", "--show", "nothing"], "no script nothing comes with brisk"),
         (&["latency", "--no-screen", "xterm"], "this needs a screen"),
-        // On a phone: before anything of one is made.
-        (&["launch", "--preset", "galaxy-s5-emmc", "--", "netscape"], "not an app of the phone; there are chromium, "),
-        (&["launch", "--preset", "galaxy-s5-emmc", "--vs", "netscape", "--", "xterm"], "'netscape' is not an app"),
-        (&["latency", "--preset", "galaxy-s5-emmc", foreign], "not an app of the phone; there are chromium, "),
-        (&["latency", "--preset", "galaxy-s5-emmc", "--no-screen", "xterm"], "this needs a screen"),
-        (&["latency", "--preset", "galaxy-s5-emmc", "--phone", "1", "xterm"], "--phone"),
-        (&["latency", "--size", "1G", "xterm"], "--preset"),
-        (&["launch", "--scheduler", "none", "xterm"], "--preset"),
     ];
     for (args, words) in cases {
         refused(args, words);
@@ -92,46 +74,6 @@ fn a_program_that_cannot_be_run_is_named() {
         "cannot run /no/such/program: there is no such program",
     );
     refused(&["launch", "--no-screen", "--", "/"], "cannot run /: ");
-}
-
-#[test]
-fn a_preset_or_a_phone_that_is_not_there_is_told_and_nothing_is_left() {
-    requires!(Mount, Groups, Program("Xvfb"), Program("matchbox-window-manager"));
-    let dir = tempfile::tempdir().expect("a folder");
-    let cases: &[(&[&str], &str)] = &[
-        (&["launch", "--preset", "nokia-3310", "--", "xterm"], "nokia-3310"),
-        (&["latency", "--preset", "nokia-3310", "xterm"], "nokia-3310"),
-        (&["latency", "--phone", "7", "xterm"], "'7' is not a phone"),
-        (&["launch", "--phone", "7", "--", "xterm"], "'7' is not a phone"),
-        (
-            &["launch", "--preset", "nexus4-emmc", "--vs-prefetch", "--config", "/no/such/file", "--", "xterm"],
-            "/no/such/file",
-        ),
-        (&["launch", "--preset", "nexus4-emmc", "--scheduler", "fastest", "--", "xterm"], "no I/O scheduler 'fastest'"),
-        (
-            &["launch", "--preset", "nexus4-emmc", "--size", "100M", "--", "xterm"],
-            "are too small for the image of a phone",
-        ),
-        (&["launch", "--preset", "nexus4-emmc", "--vs", "xterm", "--", "xterm"], "--vs is the same command"),
-        (
-            &["launch", "--preset", "nexus4-emmc", "--save-reads", "/no/such/x", "--", "xterm"],
-            "--save-reads /no/such/x",
-        ),
-        (&["launch", "--no-screen", "--save-reads", "/no/such/x", "--", "true"], "--save-reads /no/such/x"),
-        (&["latency", "--preset", "nexus4-emmc", "--scheduler", "fastest", "xterm"], "no I/O scheduler 'fastest'"),
-        (&["suite", "run", "--scheduler", "fastest"], "no I/O scheduler 'fastest'"),
-        (&["suite", "run", "--size", "100M"], "are too small for the image of a phone"),
-        (&["suite", "run", "--preset", "nokia-3310"], "nokia-3310"),
-    ];
-    for (args, words) in cases {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_brisk-lab"));
-        command.args(*args).env("BRISK_RUN_DIR", dir.path()).env("BRISK_CACHE_DIR", dir.path().join("cache"));
-        let output = command.output().expect("brisk runs");
-        let said = stderr(&output);
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
-        assert!(said.contains(words), "{args:?} said: {said}");
-        assert!(!dir.path().join("cache").exists() && !dir.path().join("phone/1").exists(), "{args:?}");
-    }
 }
 
 #[test]

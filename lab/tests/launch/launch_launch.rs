@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use brisk_lab::launch::over::Limits;
-use brisk_lab::launch::{App, Error, Launched, Launcher, Settings, Start, Surroundings, scope, script};
+use brisk_lab::launch::{App, Error, Launched, Launcher, Settings, Start, scope, script};
 use brisk_lab::results::{Cause, Ending, SplitMethod, Stage};
 use brisk_lab::screen::{VirtualX, X11};
 use brisk_requires::{Capability, available, requires, skip};
@@ -334,7 +334,7 @@ fn an_answer_is_timed_from_the_key_to_the_last_change() {
     let script = script::parse(text, "test").unwrap();
     let app = bed.app(&["window", "draw", "answer-keys=250"]);
     let launcher = Launcher { sense: &bed.sense, settings: Settings::default(), stop: &bed.stop };
-    let answers = launcher.follow(&app, &script, 2, &mut bed.screen, &mut Nothing).unwrap();
+    let answers = launcher.follow(&app, &script, 2, &mut bed.screen, &mut nothing).unwrap();
     assert_eq!(answers.steps.len(), 2);
     for step in &answers.steps {
         let latency = step.latency_ms.unwrap();
@@ -346,10 +346,8 @@ fn an_answer_is_timed_from_the_key_to_the_last_change() {
     }
 }
 
-/// Nothing is done between repetitions.
-struct Nothing;
-
-impl Surroundings for Nothing {}
+/// Nothing is shown meanwhile.
+fn nothing(_: usize, _: usize, _: &str) {}
 
 #[test]
 fn an_assertion_that_fails_says_what_is_there() {
@@ -363,7 +361,7 @@ fn an_assertion_that_fails_says_what_is_there() {
     ] {
         let text = format!("app = \"x\"\nwindow = \"{window}\"\n[[step]]\ndo = {{ key = \"a\" }}\n{assertion}");
         let script = script::parse(&text, "test").unwrap();
-        let error = launcher.follow(&app, &script, 1, &mut bed.screen, &mut Nothing).unwrap_err().to_string();
+        let error = launcher.follow(&app, &script, 1, &mut bed.screen, &mut nothing).unwrap_err().to_string();
         assert!(error.contains(said) && error.contains("there are \"a specimen\""), "{error}");
     }
     nothing_is_left();
@@ -374,7 +372,7 @@ fn pseudo_random_events_are_sent_and_timed() {
     let Some(mut bed) = Bed::make() else { return };
     let app = bed.app(&["window", "draw", "answer-keys=1"]);
     let launcher = Launcher { sense: &bed.sense, settings: Settings::default(), stop: &bed.stop };
-    let answers = launcher.monkey(&app, (10, 40), 1, &mut bed.screen, &mut Nothing).unwrap();
+    let answers = launcher.monkey(&app, (10, 40), 1, &mut bed.screen, &mut nothing).unwrap();
     let delay = answers.runtime_delay.unwrap();
     assert_eq!((delay.events, delay.seed, delay.total_ms.count), (40, 10, 1));
     // The last of forty at their pace, when it is a key, is answered after 780 ms.

@@ -68,10 +68,6 @@ pub enum Error {
         /// The disks below it, if there are several.
         disks: Vec<String>,
     },
-    #[error("the process that runs streams failed: {0}")]
-    StreamProcess(String),
-    #[error("cannot set up the compared conditions")]
-    Surroundings(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("stopped")]
     Stopped,
 }

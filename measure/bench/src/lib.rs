@@ -22,7 +22,6 @@ pub mod place;
 pub mod repeats;
 pub mod results;
 pub mod storebench;
-pub mod stream_process;
 pub mod streams;
 pub mod study;
 pub mod verdict;

@@ -2,8 +2,6 @@
 
 pub use brisk_report::results::*;
 
-pub use crate::study::jobs::result::*;
-
 brisk_report::kinds! {
     /// `brisk bench`.
     crate::storebench::result { BenchReport = "bench" }

@@ -1,10 +1,9 @@
 //! Studies on any directory or block device: four of the papers', the search for the settings with the lowest read
-//! latency under concurrent writes, and the effect of a running daemon on readers and writers.
+//! latency under concurrent writes.
 
 pub mod concurrency;
 pub mod footprint;
 pub mod frontier;
-pub mod jobs;
 pub mod schedulers;
 pub mod slowdown;
 

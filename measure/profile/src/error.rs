@@ -15,8 +15,6 @@ pub enum Error {
     Sense(#[from] brisk_sense::Error),
     #[error("cannot {doing} (only root can)")]
     Act { doing: String, source: brisk_act::Error },
-    #[error(transparent)]
-    Lab(#[from] crate::lab_client::Error),
     /// There is no single device whose queue could be set.
     #[error(
         "there is no single block device under {path}{}: name a directory on one, or a device with --device",

@@ -14,7 +14,6 @@
 mod cross_validation;
 pub mod error;
 pub mod fio;
-pub mod lab_client;
 pub mod meter;
 pub mod open_loop;
 pub mod recording;

@@ -14,7 +14,6 @@ pub mod rapl;
 
 use std::time::Duration;
 
-use crate::lab_client::Device;
 use brisk_sense::Sense;
 use serde::{Deserialize, Serialize};
 
@@ -70,25 +69,18 @@ pub trait Meter {
     fn cell_min(&self) -> Duration;
 }
 
-/// The meter for `disk`: the one asked for, or else for a device of the lab (`emulated`) or of its guest the model, as
-/// only that knows the device; for others the processors' counters, the rails', the battery's gauge, or the model, in
+/// The meter for `disk`: the one asked for, or else for the flash of an emulated machine the model, as only that knows
+/// the device; for others the processors' counters, the rails', the battery's gauge, or the model, in
 /// this order.
 ///
 /// # Errors
 /// When the one asked for does not work here, with the reason.
-pub fn choose(
-    sense: &Sense,
-    emulated: Option<Device>,
-    disk: &str,
-    wanted: Option<MeterKind>,
-) -> Result<Box<dyn Meter>> {
+pub fn choose(sense: &Sense, disk: &str, wanted: Option<MeterKind>) -> Result<Box<dyn Meter>> {
     let is_guest = guest_flash::read(sense, disk).is_ok_and(|found| found.is_some());
-    let is_emulated = is_guest || emulated.is_some();
     let modelled = || -> Box<dyn Meter> {
-        Box::new(match emulated {
-            Some(device) => modelled::Modelled::of_lab(device, disk),
-            None if is_guest => modelled::Modelled::of_guest(sense.clone(), disk),
-            None => modelled::Modelled::of_counters(sense.clone(), disk),
+        Box::new(match is_guest {
+            true => modelled::Modelled::of_guest(sense.clone(), disk),
+            false => modelled::Modelled::of_counters(sense.clone(), disk),
         })
     };
     let rapl = || rapl::Rapl::open(sense.clone()).map(|meter| Box::new(meter) as Box<dyn Meter>);
@@ -99,7 +91,7 @@ pub fn choose(
         Some(MeterKind::Rapl) => rapl(),
         Some(MeterKind::Rails) => rails(),
         Some(MeterKind::Battery) => battery(),
-        None if is_emulated => Ok(modelled()),
+        None if is_guest => Ok(modelled()),
         None => Ok(rapl().or_else(|_| rails()).or_else(|_| battery()).unwrap_or_else(|_| modelled())),
     }
 }

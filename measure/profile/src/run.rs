@@ -15,7 +15,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::lab_client::{Client, Device};
 use crate::results::Header;
 use brisk_act::{BlockQueue, Journal, Paths};
 use brisk_bench::control::Control;
@@ -185,7 +184,7 @@ fn is_affordable(elapsed: Duration, cells: u64, more_cells: u64, budget: Duratio
 /// # Errors
 /// When the place cannot be measured, has no single device or no scheduler to choose, a setting is refused, a request
 /// fails, or the stop flag is set. The settings are restored in every case; completed measurements are kept.
-pub fn run(sense: &Sense, lab: &Client, paths: &Paths, options: &Options, control: &Control<'_>) -> Result<Measured> {
+pub fn run(sense: &Sense, paths: &Paths, options: &Options, control: &Control<'_>) -> Result<Measured> {
     if let Some(Workload { name, .. }) = options.workloads.iter().find(|workload| workload.ask.is_empty()) {
         return Err(Error::Workload { name: name.clone(), why: "it neither reads nor writes".to_owned() });
     }
@@ -194,11 +193,10 @@ pub fn run(sense: &Sense, lab: &Client, paths: &Paths, options: &Options, contro
     let located = sole(&place)?;
     let disk = located.disk.name.clone();
     let Identity { model, kind, .. } = sense.identity(&located.disk)?;
-    let emulated = lab.find(&disk);
     let mut queue = BlockQueue::new(&paths.sysfs, &disk);
     let own = own(sense, &disk)?;
-    let settings = settings(sense, emulated.as_ref(), &disk, &own, options)?;
-    let meter = meter::choose(sense, emulated, &disk, options.meter)?;
+    let settings = settings(sense, &disk, &own, options)?;
+    let meter = meter::choose(sense, &disk, options.meter)?;
     if options.cell < meter.cell_min() {
         let least = meter.cell_min().as_secs_f64();
         return Err(meter.about().kind.unusable(format!("it needs cells of {least} s: use a longer --cell")));
@@ -302,13 +300,7 @@ fn own(sense: &Sense, disk: &str) -> Result<Setting> {
 }
 
 /// All settings, the device's own first. Under `none` the depth is that of the driver's tags.
-fn settings(
-    sense: &Sense,
-    emulated: Option<&Device>,
-    disk: &str,
-    own: &Setting,
-    options: &Options,
-) -> Result<Vec<Setting>> {
+fn settings(sense: &Sense, disk: &str, own: &Setting, options: &Options) -> Result<Vec<Setting>> {
     let offered = sense.block_queue(disk)?.schedulers.available;
     if let Some(unknown) = options.schedulers.iter().find(|name| !offered.contains(name)) {
         let why = format!("this kernel has no scheduler '{unknown}' for {disk}: it offers {}", offered.join(", "));
@@ -319,8 +311,7 @@ fn settings(
         return Err(brisk_bench::Error::BadLoad(why).into());
     }
     let wanted = if options.schedulers.is_empty() { &offered } else { &options.schedulers };
-    let tags = emulated.map(|device| Ok::<_, Error>(device.status()?.depth_requests)).transpose()?;
-    let tags = tags.or((own.scheduler == "none").then_some(own.depth_requests));
+    let tags = (own.scheduler == "none").then_some(own.depth_requests);
     let mut settings = vec![own.clone()];
     for scheduler in wanted {
         for depth in &options.depths_requests {

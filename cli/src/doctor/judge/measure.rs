@@ -1,7 +1,6 @@
-//! What measuring needs: the benchmark, the emulated devices, the energy meters.
+//! What measuring needs: the benchmark, the laboratory, the energy meters.
 
-use brisk_core::units::{GIB, MIB, format_bytes};
-use brisk_sense::{Capability, KernelVersion};
+use brisk_sense::KernelVersion;
 
 use super::{Need, Needs, REFUSED_TO_ROOT, State};
 use crate::doctor::facts::Facts;
@@ -13,14 +12,6 @@ type Since = (KernelVersion, &'static str);
 /// The first long-term kernel whose block layer has multi-queue schedulers (they came with 4.12).
 const BENCH_KERNEL: Since =
     (KernelVersion { major: 4, minor: 14 }, "it is older than the multi-queue block layer with its schedulers");
-/// The first whose loop devices are set up in one call, without a moment in which they are half made.
-const LAB_KERNEL: Since = (KernelVersion { major: 5, minor: 8 }, "its loop devices cannot be set up in one step");
-
-/// Device of `brisk lab up` by default, and space for its tables and for the programs that use it.
-const LAB_DEVICE_BYTES: u64 = GIB;
-const LAB_ROOM_BYTES: u64 = 512 * MIB;
-/// The smallest device on which a study still says something.
-const LAB_SMALLEST_BYTES: u64 = 256 * MIB;
 
 /// The storage benchmark and the studies.
 pub(super) fn bench(facts: &Facts, mut needs: Needs<'_>) {
@@ -36,7 +27,7 @@ pub(super) fn bench(facts: &Facts, mut needs: Needs<'_>) {
                 "/sys",
                 "no disk that queues requests",
                 "there is nothing here but memory and network to measure",
-                "attach a disk, or use an emulated one (brisk lab up)",
+                "attach a disk, or measure on an emulated phone (brisk phone)",
             ),
             count => needs.ok("/sys", format!("settings of {count} {}", plural(count, "disk"))),
         }
@@ -119,7 +110,7 @@ fn processors(facts: &Facts, needs: &mut Needs<'_>, reason: &str) {
     }
 }
 
-/// Emulated flash devices.
+/// Emulated phones, launches and the kernel lab.
 pub(super) fn lab(facts: &Facts, mut needs: Needs<'_>) {
     match &facts.lab_program {
         Some(program) => needs.ok("brisk-lab", format!("{} is installed", program.display())),
@@ -127,100 +118,9 @@ pub(super) fn lab(facts: &Facts, mut needs: Needs<'_>) {
             State::Missing,
             "brisk-lab",
             "not installed",
-            "emulated devices, phones, launches and suites are a program of their own, which devices do not need",
+            "emulated phones, launches and the kernel lab are a program of their own, which devices do not need",
             "install the package brisk-lab, or in a source tree run: make build",
         ),
-    }
-    kernel(facts, &mut needs, LAB_KERNEL);
-    needs.privilege(
-        facts,
-        &[(Capability::SysAdmin, "CAP_SYS_ADMIN")],
-        "mount the emulated file and attach a loop device to it",
-    );
-    let why = "the loop device has to be found and its settings read back";
-    if needs.known(State::Missing, "/proc and /sys", &facts.queues, why).is_some()
-        && needs.known(State::Missing, "/proc and /sys", &facts.counted_devices, why).is_some()
-    {
-        needs.ok("/proc and /sys", "mounted");
-    }
-    needs.answer(
-        facts,
-        "fuse",
-        &facts.fuse,
-        &Need {
-            works: "/dev/fuse opens",
-            lacking: "no /dev/fuse",
-            state: State::Missing,
-            reason: "the emulated device is a file that brisk serves through FUSE",
-            remedy: "modprobe fuse, or use a kernel with CONFIG_FUSE_FS",
-            refused_to_root: "give the container /dev/fuse (docker: --device /dev/fuse), or run brisk on the host",
-        },
-    );
-    needs.answer(
-        facts,
-        "loop",
-        &facts.loop_control,
-        &Need {
-            works: "/dev/loop-control opens",
-            lacking: "no /dev/loop-control",
-            state: State::Missing,
-            reason: "a loop device makes a block device of the emulated file",
-            remedy: "modprobe loop, or use a kernel with CONFIG_BLK_DEV_LOOP",
-            refused_to_root: "give the container /dev/loop-control and loop devices, or run brisk on the host",
-        },
-    );
-    match &facts.ublk {
-        Answer::Works => needs.ok("ublk", "/dev/ublk-control opens: the lab uses it"),
-        _ => needs.ok("ublk", "not here, and not needed: the lab uses FUSE and a loop device"),
-    }
-    memory(facts, &mut needs);
-    let locks = facts.limits.as_ref().is_ok_and(|limits| limits.locked_memory_bytes.allows(LAB_DEVICE_BYTES));
-    if locks || facts.has(Capability::IpcLock) {
-        needs.ok("locked memory", "a whole device may be locked");
-    } else {
-        needs.lacks(
-            State::Degraded,
-            "locked memory",
-            "less than a device may be locked",
-            "a server whose memory is swapped out answers late",
-            "run brisk as root, or raise the limit: ulimit -l unlimited",
-        );
-    }
-    needs.answer(
-        facts,
-        "real time",
-        &facts.realtime,
-        &Need {
-            works: "threads may have real-time priority",
-            lacking: "not in this kernel",
-            state: State::Degraded,
-            reason: "without it other programs make the emulated device late",
-            remedy: "use a kernel that has SCHED_FIFO for this group of tasks",
-            refused_to_root: "give the container CAP_SYS_NICE, or its group real-time run time (cpu.rt_runtime_us)",
-        },
-    );
-    processors(facts, &mut needs, "the server of the device and the load on it take turns, so times are not faithful");
-}
-
-fn memory(facts: &Facts, needs: &mut Needs<'_>) {
-    let why = "the emulated device lives in memory";
-    let Some(memory) = needs.known(State::Degraded, "memory", &facts.memory, why) else { return };
-    let available = memory.available_bytes.unwrap_or(memory.free_bytes);
-    let seen = format!("{} available", format_bytes(available));
-    if available >= LAB_DEVICE_BYTES + LAB_ROOM_BYTES {
-        needs.ok("memory", seen);
-    } else if available >= LAB_SMALLEST_BYTES + LAB_ROOM_BYTES {
-        let size = format_bytes((available - LAB_ROOM_BYTES) / MIB * MIB);
-        needs.lacks(
-            State::Degraded,
-            "memory",
-            seen,
-            why,
-            format!("close programs, or make a smaller device: brisk lab up --size {}", size.replace(' ', "")),
-        );
-    } else {
-        let least = format_bytes(LAB_SMALLEST_BYTES + LAB_ROOM_BYTES);
-        needs.lacks(State::Missing, "memory", seen, why, format!("close programs until {least} are available"));
     }
 }
 

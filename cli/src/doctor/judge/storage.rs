@@ -51,7 +51,7 @@ fn schedulers(queues: &[BlockQueue], needs: &mut Needs<'_>) {
             "schedulers",
             "no disk that queues requests",
             "there is nothing to choose a scheduler for",
-            "use a machine with a disk, or an emulated one (brisk lab up)",
+            "use a machine with a disk, or an emulated phone (brisk phone)",
         );
     } else {
         needs.lacks(

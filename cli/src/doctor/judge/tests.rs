@@ -3,8 +3,8 @@ use std::path::PathBuf;
 
 use brisk_core::snapshot::MemoryLevels;
 use brisk_sense::{
-    AppGroups, BlockQueue, CgroupV1, CgroupV2, Cgroups, DalvikHeap, Limit, Limits, PowerSupply, PowercapZone,
-    ProcessStatus, Schedulers, Swap, WearTenths, Zram, Zswap,
+    AppGroups, BlockQueue, CgroupV1, CgroupV2, Cgroups, DalvikHeap, PowerSupply, PowercapZone, ProcessStatus,
+    Schedulers, Swap, WearTenths, Zram, Zswap,
 };
 
 use super::*;
@@ -65,11 +65,6 @@ fn perfect() -> Facts {
     Facts {
         kernel_release: Ok("6.12.48".to_owned()),
         status: Ok(ProcessStatus { effective_uid: 0, effective_capabilities: u64::MAX }),
-        limits: Ok(Limits {
-            locked_memory_bytes: Limit::Unlimited,
-            realtime_priority: Limit::At(99),
-            open_files: Limit::At(1024),
-        }),
         cpus: Ok(8),
         memory: Ok(MemoryLevels { total_bytes: 8 * GIB, available_bytes: Some(6 * GIB), ..MemoryLevels::default() }),
         counted_devices: Ok(vec!["nvme0n1".to_owned()]),
@@ -118,10 +113,6 @@ fn perfect() -> Facts {
         bpf_tracing: Answer::Works,
         btf: true,
         modules_disabled: Some("0".to_owned()),
-        realtime: Answer::Works,
-        fuse: Answer::Works,
-        loop_control: Answer::Works,
-        ublk: Answer::Works,
         lab_program: Some(PathBuf::from("/usr/bin/brisk-lab")),
         powercap: Ok(vec![zone(Some(1))]),
         supplies: Ok(vec![]),
@@ -134,13 +125,6 @@ fn perfect() -> Facts {
 /// A user other than root, on a machine that lacks nothing else.
 fn not_root(facts: &mut Facts) {
     facts.status = Ok(ProcessStatus { effective_uid: 1000, effective_capabilities: 0 });
-    facts.limits = Ok(Limits {
-        locked_memory_bytes: Limit::At(8 << 20),
-        realtime_priority: Limit::At(0),
-        open_files: Limit::At(1024),
-    });
-    facts.realtime = Answer::Refused;
-    facts.loop_control = Answer::Refused;
     facts.bpf_tracing = Answer::Refused;
     facts.powercap = Ok(vec![zone(None)]);
 }
@@ -153,7 +137,6 @@ fn no_kernel_files(facts: &mut Facts) {
     *facts = Facts {
         kernel_release: gone(),
         status: gone(),
-        limits: gone(),
         cpus: gone(),
         memory: gone(),
         counted_devices: gone(),
@@ -178,9 +161,6 @@ fn no_kernel_files(facts: &mut Facts) {
         io_uring_disabled: None,
         btf: false,
         modules_disabled: None,
-        fuse: Answer::Unknown,
-        loop_control: Answer::Unknown,
-        ublk: Answer::Unknown,
         powercap: Ok(vec![]),
         supplies: Ok(vec![]),
         ..perfect()
@@ -198,8 +178,6 @@ const CASES: &[(&str, Change, Part, &str, State)] = &[
     ("3.4", |f| f.kernel_release = Ok("3.4.0-g12".to_owned()), Part::Bench, "kernel", State::Missing),
     ("4.14", |f| f.kernel_release = Ok("4.14.336".to_owned()), Part::Bench, "kernel", State::Ok),
     ("4.13", |f| f.kernel_release = Ok("4.13.0".to_owned()), Part::Bench, "kernel", State::Missing),
-    ("5.7", |f| f.kernel_release = Ok("5.7.19".to_owned()), Part::Lab, "kernel", State::Missing),
-    ("5.8", |f| f.kernel_release = Ok("5.8.0".to_owned()), Part::Lab, "kernel", State::Ok),
     ("no release", |f| f.kernel_release = Ok("x".to_owned()), Part::Bench, "kernel", State::Degraded),
     ("ENOSYS", |f| f.io_uring = Answer::Unknown, Part::Bench, "io_uring", State::Degraded),
     ("EPERM", |f| f.io_uring = Answer::Refused, Part::Bench, "io_uring", State::Degraded),
@@ -208,21 +186,10 @@ const CASES: &[(&str, Change, Part, &str, State)] = &[
     ("no disk", |f| f.queues = Ok(vec![]), Part::Bench, "/sys", State::Degraded),
     ("no disk", |f| f.queues = Ok(vec![]), Part::SmartStorage, "schedulers", State::Missing),
     ("no flash", |f| f.flash = Ok(vec![]), Part::Prefetch, "storage", State::Degraded),
-    ("one processor", |f| f.cpus = Ok(1), Part::Lab, "processors", State::Degraded),
+    ("one processor", |f| f.cpus = Ok(1), Part::Bench, "processors", State::Degraded),
     ("no brisk-lab", |f| f.lab_program = None, Part::Lab, "brisk-lab", State::Missing),
-    ("no fuse", |f| f.fuse = Answer::Unknown, Part::Lab, "fuse", State::Missing),
-    ("fuse refused to root", |f| f.fuse = Answer::Refused, Part::Lab, "fuse", State::Missing),
-    ("not root", not_root, Part::Lab, "loop", State::Degraded),
-    ("not root", not_root, Part::Lab, "privilege", State::Degraded),
-    ("not root", not_root, Part::Lab, "locked memory", State::Degraded),
-    ("not root", not_root, Part::Lab, "real time", State::Degraded),
     ("not root", not_root, Part::Energy, "meter", State::Degraded),
     ("not root", not_root, Part::Launch, "bpf", State::Degraded),
-    ("no ublk", |f| f.ublk = Answer::Unknown, Part::Lab, "ublk", State::Ok),
-    ("1.5 GiB", |f| set_available(f, GIB * 3 / 2), Part::Lab, "memory", State::Ok),
-    ("1.4 GiB", |f| set_available(f, GIB * 3 / 2 - 1), Part::Lab, "memory", State::Degraded),
-    ("768 MiB", |f| set_available(f, GIB * 3 / 4), Part::Lab, "memory", State::Degraded),
-    ("767 MiB", |f| set_available(f, GIB * 3 / 4 - 1), Part::Lab, "memory", State::Missing),
     (
         "one scheduler",
         |f| f.queues = Ok(vec![queue("sda", &["none"])]),
@@ -328,12 +295,6 @@ fn set_home_disk(facts: &mut Facts, disk: Option<&str>) {
     }
 }
 
-fn set_available(facts: &mut Facts, bytes: u64) {
-    if let Ok(memory) = &mut facts.memory {
-        memory.available_bytes = Some(bytes);
-    }
-}
-
 fn uncounted(facts: &mut Facts) {
     if let Ok(queues) = &mut facts.queues {
         queues[0].counts_io = false;
@@ -424,7 +385,7 @@ fn without_the_kernels_files_brisk_is_of_no_use() {
 
 #[test]
 fn a_missing_part_alone_does_not_make_brisk_useless() {
-    for change in [(|f| f.fuse = Answer::Unknown) as Change, |f| f.powercap = Ok(vec![]), |f| f.swaps = Ok(vec![])] {
+    for change in [(|f| f.lab_program = None) as Change, |f| f.powercap = Ok(vec![]), |f| f.swaps = Ok(vec![])] {
         let mut facts = perfect();
         change(&mut facts);
         assert_eq!(overall(&judge(&facts)), State::Degraded);

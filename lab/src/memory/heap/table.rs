@@ -28,7 +28,7 @@ const SECONDS_MAX: f64 = 1e11;
 /// What the columns of a table are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// `brisk study memory --traces`.
+    /// Anonymous memory of processes, also in swap.
     Growth,
     /// Heaps of Android's `dumpsys meminfo`.
     Dumpsys,

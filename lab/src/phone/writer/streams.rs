@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use brisk_core::random::Random;
 
-use super::{PAGE_BYTES, Pace, WRITE_BYTES, WriterSpec, Written};
+use super::{PAGE_BYTES, Pace, WRITE_BYTES, WriterSpec};
 
 /// Sizes of the packages of AppInstall in MB (Revisiting storage, table IV, left).
 const PACKAGES_MB: [f64; 10] = [1.95, 6.65, 2.96, 1.22, 2.16, 18.65, 0.70, 17.44, 3.75, 0.10];
@@ -20,53 +20,17 @@ const UNPACKED: f64 = 1.2;
 const DATABASES: u32 = 4;
 const DATABASE_BYTES: u64 = 4 << 20;
 
-/// Counters of the streams, read by other threads.
-#[derive(Debug)]
-pub(super) struct Counters {
-    /// Start of the streams, after the preparation.
+/// When the streams began, after the preparation, and what they have written.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
     begun: OnceLock<Instant>,
     install_bytes: AtomicU64,
     sync_bytes: AtomicU64,
-    syncs: AtomicU64,
-    skipped_bytes: AtomicU64,
-    sync_us_max: AtomicU64,
 }
 
-impl Counters {
-    pub(super) fn new() -> Self {
-        Self {
-            begun: OnceLock::new(),
-            install_bytes: AtomicU64::new(0),
-            sync_bytes: AtomicU64::new(0),
-            syncs: AtomicU64::new(0),
-            skipped_bytes: AtomicU64::new(0),
-            sync_us_max: AtomicU64::new(0),
-        }
-    }
-
-    pub(super) fn written(&self) -> Written {
-        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Written {
-            elapsed_s: self.elapsed_s(),
-            install_bytes: of(&self.install_bytes),
-            sync_bytes: of(&self.sync_bytes),
-            syncs: of(&self.syncs),
-            skipped_bytes: of(&self.skipped_bytes),
-            sync_ms_max: of(&self.sync_us_max) as f64 / 1e3,
-        }
-    }
-
+impl Progress {
     fn elapsed_s(&self) -> f64 {
         self.begun.get().map_or(0.0, |begun| begun.elapsed().as_secs_f64())
-    }
-
-    fn synced(&self, file: &File) -> io::Result<()> {
-        let begun = Instant::now();
-        file.sync_all()?;
-        let took_us = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
-        self.sync_us_max.fetch_max(took_us, Ordering::Relaxed);
-        self.syncs.fetch_add(1, Ordering::Relaxed);
-        Ok(())
     }
 }
 
@@ -91,16 +55,16 @@ impl Stop {
 }
 
 /// Writes into `dir` until stopped. The first stream that fails stops both.
-pub(super) fn run(spec: &WriterSpec, dir: &Path, counters: &Counters, stop: &Stop) -> io::Result<()> {
+pub(super) fn run(spec: &WriterSpec, dir: &Path, progress: &Progress, stop: &Stop) -> io::Result<()> {
     fs::create_dir_all(dir)?;
     let mut of_sync = random(spec, 2);
     let databases = (0..DATABASES).map(|number| database(&dir.join(format!("database-{number}")), &mut of_sync));
     let databases = databases.collect::<io::Result<Vec<_>>>()?;
-    counters.begun.get_or_init(Instant::now);
+    progress.begun.get_or_init(Instant::now);
     let ended = |outcome: io::Result<()>| outcome.inspect_err(|_| stop.raise());
     std::thread::scope(|scope| {
-        let install = scope.spawn(|| ended(install(spec, dir, counters, stop)));
-        let sync = scope.spawn(|| ended(sync(spec, &databases, of_sync, counters, stop)));
+        let install = scope.spawn(|| ended(install(spec, dir, progress, stop)));
+        let sync = scope.spawn(|| ended(sync(spec, &databases, of_sync, progress, stop)));
         let joined = |thread: std::thread::ScopedJoinHandle<'_, io::Result<()>>| {
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
@@ -113,7 +77,7 @@ fn random(spec: &WriterSpec, stream: u64) -> Random {
 }
 
 /// Installs one app after the other, repeatedly under the same ten names, so that the disk does not fill.
-fn install(spec: &WriterSpec, dir: &Path, counters: &Counters, stop: &Stop) -> io::Result<()> {
+fn install(spec: &WriterSpec, dir: &Path, progress: &Progress, stop: &Stop) -> io::Result<()> {
     if spec.install_bytes_per_s() <= 0.0 {
         return Ok(());
     }
@@ -129,26 +93,24 @@ fn install(spec: &WriterSpec, dir: &Path, counters: &Counters, stop: &Stop) -> i
             let mut file = File::create(&fresh)?;
             let mut left_bytes = len_bytes;
             while left_bytes > 0 {
-                let (wait, skipped) = pace.next(counters.elapsed_s());
-                counters.skipped_bytes.fetch_add(skipped * WRITE_BYTES, Ordering::Relaxed);
-                if stop.wait(wait) {
+                if stop.wait(pace.next(progress.elapsed_s()).0) {
                     return Ok(());
                 }
                 let count = left_bytes.min(WRITE_BYTES);
                 // Every package has different content, in case the device deduplicates.
                 content[..8].copy_from_slice(&random.bits().to_le_bytes());
                 file.write_all(&content[..count as usize])?;
-                counters.install_bytes.fetch_add(count, Ordering::Relaxed);
+                progress.install_bytes.fetch_add(count, Ordering::Relaxed);
                 left_bytes -= count;
             }
-            counters.synced(&file)?;
+            file.sync_all()?;
             fs::rename(&fresh, &place)?;
         }
     }
 }
 
 /// Overwrites pages of databases.
-fn sync(spec: &WriterSpec, databases: &[File], mut random: Random, counters: &Counters, stop: &Stop) -> io::Result<()> {
+fn sync(spec: &WriterSpec, databases: &[File], mut random: Random, progress: &Progress, stop: &Stop) -> io::Result<()> {
     if spec.syncs_per_s() <= 0.0 {
         return Ok(());
     }
@@ -156,9 +118,7 @@ fn sync(spec: &WriterSpec, databases: &[File], mut random: Random, counters: &Co
     let mut pace = Pace::new(spec.syncs_per_s());
     let bytes_per_sync = u64::from(spec.pages_per_sync) * PAGE_BYTES;
     loop {
-        let (wait, skipped) = pace.next(counters.elapsed_s());
-        counters.skipped_bytes.fetch_add(skipped * bytes_per_sync, Ordering::Relaxed);
-        if stop.wait(wait) {
+        if stop.wait(pace.next(progress.elapsed_s()).0) {
             return Ok(());
         }
         let database = &databases[random.place(databases.len())];
@@ -167,8 +127,8 @@ fn sync(spec: &WriterSpec, databases: &[File], mut random: Random, counters: &Co
             let place = random.below(DATABASE_BYTES / PAGE_BYTES) * PAGE_BYTES;
             database.write_all_at(&page, place)?;
         }
-        counters.sync_bytes.fetch_add(bytes_per_sync, Ordering::Relaxed);
-        counters.synced(database)?;
+        progress.sync_bytes.fetch_add(bytes_per_sync, Ordering::Relaxed);
+        database.sync_all()?;
     }
 }
 
@@ -199,20 +159,21 @@ mod tests {
     fn both_streams_write_until_stopped_and_keep_to_their_files() {
         let dir = tempfile::tempdir().expect("temporary directory");
         let spec = WriterSpec { target_bytes_per_s: 100e6, ..WriterSpec::default() };
-        let (counters, stop) = (Counters::new(), Stop::default());
+        let (progress, stop) = (Progress::default(), Stop::default());
+        let of = |bytes: &AtomicU64| bytes.load(Ordering::Relaxed);
         std::thread::scope(|scope| {
-            let running = scope.spawn(|| run(&spec, dir.path(), &counters, &stop));
+            let running = scope.spawn(|| run(&spec, dir.path(), &progress, &stop));
             let deadline = Instant::now() + Duration::from_secs(100);
             // More than the largest package and its unpacked data.
-            let enough = |now: Written| now.install_bytes > 45_000_000 && now.sync_bytes > 10 * 4 * PAGE_BYTES;
-            while !enough(counters.written()) && Instant::now() < deadline && !running.is_finished() {
+            let enough = || of(&progress.install_bytes) > 45_000_000 && of(&progress.sync_bytes) > 40 * PAGE_BYTES;
+            while !enough() && Instant::now() < deadline && !running.is_finished() {
                 std::thread::yield_now();
             }
             stop.raise();
             running.join().expect("no panic").expect("no error");
         });
-        let written = counters.written();
-        assert!(written.install_bytes > 45_000_000 && written.sync_bytes > 10 * 4 * PAGE_BYTES, "{written:?}");
+        let written = (of(&progress.install_bytes), of(&progress.sync_bytes));
+        assert!(written.0 > 45_000_000 && written.1 > 40 * PAGE_BYTES, "{written:?}");
         let names: Vec<String> = fs::read_dir(dir.path())
             .expect("readable")
             .map(|entry| entry.expect("readable").file_name().to_string_lossy().into_owned())
@@ -227,12 +188,12 @@ mod tests {
         let dir = tempfile::tempdir().expect("temporary directory");
         let file = dir.path().join("file");
         fs::write(&file, "").expect("written");
-        let (counters, stop) = (Counters::new(), Stop::default());
-        run(&WriterSpec::default(), &file.join("below"), &counters, &stop).expect_err("no directory");
+        let (progress, stop) = (Progress::default(), Stop::default());
+        run(&WriterSpec::default(), &file.join("below"), &progress, &stop).expect_err("no directory");
         // A directory under the name of a file fails one stream, which stops the other.
         for app in 0..PACKAGES_MB.len() {
             fs::create_dir(dir.path().join(format!("unpacked-{app}.part"))).expect("made");
         }
-        run(&WriterSpec::default(), dir.path(), &counters, &stop).expect_err("a stream failed");
+        run(&WriterSpec::default(), dir.path(), &progress, &stop).expect_err("a stream failed");
     }
 }

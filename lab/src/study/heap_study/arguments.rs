@@ -8,14 +8,13 @@ use brisk_command::output::Outputs;
 
 const AFTER_HELP: &str = "\
 Examples:
-  brisk study memory --parts growth --runs 11 --traces heap.csv   # records eleven runs of each app
   brisk study heap heap.csv --html heap.html
   brisk study heap dumpsys.csv.gz --interval 6s --json=heap.json
   while sleep 1; do adb shell dumpsys meminfo com.example.mail; done | tee mail.txt   # until Ctrl-C, then:
   brisk study heap mail.txt
 
 The table (CSV or tabs, packed by gzip or not; - is standard input) is known by its columns; further ones do not matter:
-  app, run, time_ms, anonymous_bytes, swapped_bytes     of brisk study memory: need is anonymous memory, also in swap
+  app, run, time_ms, anonymous_bytes, swapped_bytes     of processes: need is anonymous memory, also in swap
   run, process, uptime_s, total_heap_alloc              of Android's dumpsys meminfo, in kB: need is the heap in use
   run, time_s, pid, process, rss_kb                     resident memory of processes: need is that
 What dumpsys meminfo prints is read as well, one snapshot after the other, each with its line 'Uptime:': the heap in \

@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 
 use crate::study::launch::arguments::Watching;
-use crate::study::on_phone;
 use brisk_command::output::Outputs;
 
 /// Seed of the paper's pseudo-random events.
@@ -17,10 +16,8 @@ Examples:
   brisk latency evince --virtual -- evince ~/paper.pdf
   brisk latency --monkey 500 --seed 10 -- gnome-mines   # run-time delay: pseudo-random events
   brisk latency --show mousepad >mine.toml          # a script to begin with
-  brisk latency evince --preset galaxy-s5-emmc --cold   # on an emulated phone
 
-On a phone a script's app is launched as the phone's catalogue has it, with a document (see brisk lab phone apps), \
-unless a command is given. The input goes to whatever has the focus of the display: use --virtual, or leave the \
+The input goes to whatever has the focus of the display: use --virtual, or leave the \
 keyboard alone. Exit codes: 0 measured, 1 measured but some answers never settled, 2 not possible, 130 stopped by \
 Ctrl-C.";
 
@@ -50,11 +47,8 @@ pub(crate) struct Args {
     /// How the app is watched.
     #[command(flatten)]
     pub(crate) watching: Watching,
-    /// The emulated phone, where one is wanted.
-    #[command(flatten)]
-    pub(crate) phone: on_phone::Choice,
     /// Answer an app of the catalogue as the user of a phone, which this machine is (see `brisk phone`)
-    #[arg(long, hide = true, conflicts_with_all = ["preset", "phone"])]
+    #[arg(long, hide = true)]
     pub(crate) as_phone: bool,
     /// List the scripts that come with brisk
     #[arg(long, conflicts_with_all = ["script", "command", "monkey", "show", "html"])]

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use crate::launch::latency::Answers;
 use crate::launch::script::{self, Script};
 use crate::launch::{App, Launcher};
+use crate::phone;
 use crate::results::{Ending, LatencyReport};
 use crate::study::latency::arguments::Args;
 use anyhow::{Context as _, bail};
@@ -18,7 +19,6 @@ use serde_json::json;
 
 use crate::study::display::{self, Display};
 use crate::study::launch::{begin, few_runs, place, settings};
-use crate::study::on_phone::{self, Between, Brought};
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.list {
@@ -36,9 +36,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let app = app(args, script.as_ref())?;
     let place = place(&app);
     args.outputs.check(args.script.as_deref().map_or(place.as_path(), Path::new))?;
-    if args.phone.wanted() {
-        return on_a_phone(args, script.as_ref(), &app);
-    }
     let session = begin()?;
     let sense = session.sense();
     let head = Run::begin(&sense, &Place::find(&sense, &place, false)?, args.seed)?;
@@ -47,8 +44,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut app = app;
     app.env.extend(display.environment());
     app.env.push(still());
-    let mut alone = Between { phone: None, home: None, session: &session, companion: None };
-    let Some(answers) = measure(args, script.as_ref(), &app, &mut display, &mut alone)? else {
+    let Some(answers) = measure(args, script.as_ref(), &app, &mut display, &session)? else {
         return Ok(session.was_stopped());
     };
     show(args, &session, report(args, head, &app, &display, answers))
@@ -69,35 +65,6 @@ fn still() -> (OsString, OsString) {
     ("GTK_OVERLAY_SCROLLING".into(), "0".into())
 }
 
-/// Brings up a phone, or takes one that is up, and measures there.
-fn on_a_phone(args: &Args, script: Option<&Script>, app: &App) -> anyhow::Result<ExitCode> {
-    let known = on_phone::known(&app.command)?;
-    let session = begin()?;
-    let mut display = display::of_phone(&args.watching.display)?;
-    // A missing screen is an error now and not after the phone was built.
-    display.needed()?;
-    let Brought::Up(phone) = on_phone::bring(&args.phone, &session, &[known])? else {
-        return Ok(session.was_stopped());
-    };
-    let sense = session.sense();
-    let head = Run::begin(&sense, &Place::find(&sense, &phone.root(), false)?, args.seed)?;
-    let facts = phone.facts()?;
-    let mut app = on_phone::app(&phone, known, &args.command, display.name())?;
-    app.env.push(still());
-    // An app that is ended in the midst of a script asks about that the next time.
-    let home = Some(phone.remember_home()?);
-    let mut between = Between { phone: Some(&phone), home, session: &session, companion: None };
-    let Some(answers) = measure(args, script, &app, &mut display, &mut between)? else {
-        on_phone::leave(&args.phone, *phone)?;
-        return Ok(session.was_stopped());
-    };
-    let mut report = report(args, head, &app, &display, answers);
-    on_phone::tell(&args.phone, &mut report.header, &phone)?;
-    report.phone = Some(facts);
-    on_phone::leave(&args.phone, *phone)?;
-    show(args, &session, report)
-}
-
 /// The app of the command line, else of the script.
 fn app(args: &Args, script: Option<&Script>) -> anyhow::Result<App> {
     let command = match (args.command.is_empty(), script) {
@@ -109,7 +76,7 @@ fn app(args: &Args, script: Option<&Script>) -> anyhow::Result<App> {
         bail!("the script names no command: give it after --");
     }
     let app = match args.as_phone {
-        true => crate::phone::on_this_machine(&on_phone::known(&command)?.name)?,
+        true => phone::on_this_machine(&phone::of_command(&command)?.name)?,
         false => App::from_command(command),
     };
     Ok(App { id: script.map_or(app.id, |script| script.app.clone()), ..app })
@@ -121,15 +88,15 @@ fn measure(
     script: Option<&Script>,
     app: &App,
     display: &mut Display,
-    between: &mut Between<'_>,
+    session: &Session,
 ) -> anyhow::Result<Option<Answers>> {
-    let session = between.session;
     let sense = session.sense();
     let launcher = Launcher { sense: &sense, settings: settings(&args.watching, args.cold), stop: session.stop_flag() };
     let (rounds, screen) = (usize::from(args.runs), display.needed()?);
+    let mut progress = |done: usize, all: usize, doing: &str| session.show(done as f64 / all as f64, doing);
     let outcome = match (script, args.monkey) {
-        (Some(script), _) => launcher.follow(app, script, rounds, screen, between),
-        (None, Some(events)) => launcher.monkey(app, (args.seed, events), rounds, screen, between),
+        (Some(script), _) => launcher.follow(app, script, rounds, screen, &mut progress),
+        (None, Some(events)) => launcher.monkey(app, (args.seed, events), rounds, screen, &mut progress),
         (None, None) => bail!("give a script or --monkey"),
     };
     session.clear();

@@ -7,7 +7,6 @@ use std::time::Duration;
 use clap::ValueEnum;
 
 use crate::study::display;
-use crate::study::on_phone;
 use brisk_command::output::Outputs;
 use brisk_command::{defaults, duration};
 
@@ -17,10 +16,8 @@ Examples:
   brisk launch --virtual -- xterm -e top         # on a virtual screen
   brisk launch org.gnome.Evince --cold --runs 10 --html evince.html
   brisk launch --warm --vs 'mousepad --disable-server' -- mousepad
-  brisk launch --preset galaxy-s5-emmc --cold --drop-caches --vs-prefetch evince
   brisk launch --cold --save-reads reads.json -- gnumeric
   brisk launch --no-screen -- sh -c 'sleep 1; cat large-file'   # until it ends, or was idle for the time of --idle
-  brisk launch --preset galaxy-s5-emmc -- evince # on an emulated phone, with the document that is there
 
 The app is ended after each launch: save what is open in it before. Root gets the whole picture: the split by cause, \
 what was read, and cold launches that are cold. Exit codes: 0 measured, 1 measured but some launches did not settle, 2 \
@@ -53,12 +50,6 @@ pub(crate) struct Args {
     /// Compare with this command line, in turns (A B B A)
     #[arg(long, value_name = "COMMAND")]
     pub(crate) vs: Option<String>,
-    /// Compare with brisk's launch prefetch, in turns, on an emulated phone: it learns two cold launches before
-    #[arg(long, conflicts_with = "vs")]
-    pub(crate) vs_prefetch: bool,
-    /// Section "prefetch" of the daemon with --vs-prefetch [default: its defaults]; the speed of the flash is set here
-    #[arg(long, value_name = "FILE", requires = "vs_prefetch")]
-    pub(crate) config: Option<PathBuf>,
     /// Also drop all caches of the machine before cold launches: directories, inodes and all other files
     #[arg(long)]
     pub(crate) drop_caches: bool,
@@ -72,11 +63,8 @@ pub(crate) struct Args {
     /// Without a screen: an app that keeps running is done after this time without work [default: 5s]
     #[arg(long, value_name = "TIME", requires = "no_screen", value_parser = duration::between(SECOND, DAY))]
     pub(crate) idle: Option<Duration>,
-    /// The emulated phone, where one is wanted.
-    #[command(flatten)]
-    pub(crate) phone: on_phone::Choice,
     /// Launch an app of the catalogue as the user of a phone, which this machine is (see `brisk phone`)
-    #[arg(long, hide = true, requires = "app", conflicts_with_all = ["preset", "phone"])]
+    #[arg(long, hide = true, requires = "app")]
     pub(crate) as_phone: bool,
     /// Write what the first cold launch read, in order, into FILE (JSON)
     #[arg(long, value_name = "FILE")]

@@ -36,10 +36,6 @@ impl Kind for LaunchReport {
         vec![("Command", format::shorten(&self.command.join(" "), 120)), launches::screen(&self.screen)]
     }
 
-    fn setting(&self) -> Facts {
-        self.phone.as_ref().map(launches::phone).unwrap_or_default()
-    }
-
     fn form() -> Option<Form<Self>> {
         let set = Form::new()
             .choice("temperature", "Cold or warm.", |(set, _): &(LaunchSet, Summary)| set.temperature)

@@ -18,17 +18,18 @@ pub(super) fn section(report: &LaunchReport) -> Section {
     let long = report.sets.iter().filter(|set| set.label.chars().count() > sets::LABEL);
     let labels: Vec<String> = long.map(|set| shorten(&set.label, 120)).collect();
     let mut facts: Facts = vec![("Command", shorten(&report.command.join(" "), 120)), ("Compared", labels.join("; "))];
-    facts.extend(report.phone.as_ref().map(|of| ("Phone", facts::phone(of))));
     facts.push(("Screen", facts::screen(&report.screen)));
     facts.extend(end_of_work(report));
     facts.extend(facts::watching(report.sets.iter()));
     let title = format!("Launch of {}", shorten(report.app.trim(), 40));
     let question = "How long until the app's screen is final, and what does the time go to?";
-    Section::new(title, question, verdict::verdict(report))
-        .cautions(verdict::cautions(report))
-        .facts(facts)
-        .on(report.phone.as_ref().map(facts::phone_name))
-        .figures([time(report), stages(report), comparisons(report), reads::storage(report), reads::cold(report)])
+    Section::new(title, question, verdict::verdict(report)).cautions(verdict::cautions(report)).facts(facts).figures([
+        time(report),
+        stages(report),
+        comparisons(report),
+        reads::storage(report),
+        reads::cold(report),
+    ])
 }
 
 /// What counts as the end of work without a screen, and how exactly it is known.

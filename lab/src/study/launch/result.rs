@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::results::{Header, LaunchComparison, LaunchSet, PhoneFacts, ScreenFacts};
+use crate::results::{Header, LaunchComparison, LaunchSet, ScreenFacts};
 
 /// `brisk launch`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -15,9 +15,6 @@ pub struct LaunchReport {
     pub app: String,
     /// Program and arguments.
     pub command: Vec<String>,
-    /// The emulated phone that it ran on; absent on this machine itself.
-    #[serde(default)]
-    pub phone: Option<PhoneFacts>,
     /// The screen that was watched.
     pub screen: ScreenFacts,
     /// Without a screen: how long a program that keeps running had to be idle to count as done.

@@ -1,7 +1,7 @@
 //! `brisk launch`: how long an app takes until it is on the screen, settled and done, and what the time went to.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -18,11 +18,6 @@ use brisk_command::session::Session;
 use brisk_core::causes::in_one_line;
 
 use crate::study::display::{self, Display};
-use crate::study::on_phone::{self, Between, Brought};
-use crate::study::prefetch::{self, Prefetching};
-
-/// The refusal of a comparison of a command with itself.
-const SAME: &str = "--vs is the same command: there is nothing to compare";
 
 /// The settings of a launcher.
 pub(crate) fn settings(watching: &Watching, drop_caches: bool) -> Settings {
@@ -50,12 +45,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(file) = &args.save_reads {
         output::check("--save-reads", file)?;
     }
-    if args.phone.wanted() {
-        return on_a_phone(args);
-    }
-    if args.vs_prefetch {
-        bail!("--vs-prefetch is for an emulated phone: name a --preset, such as galaxy-s5-emmc, or a --phone");
-    }
     let app = match &args.app {
         Some(name) if args.as_phone => crate::phone::on_this_machine(name)?,
         name => app(name.as_deref(), &args.command)?,
@@ -69,8 +58,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let open = if args.as_phone { display::of_phone } else { display::open };
     let mut display = open(&args.watching.display)?;
     let plan = display.with_environment(plan);
-    let mut alone = Between { phone: None, home: None, session: &session, companion: None };
-    let Some(series) = measure(args, &plan, &mut display, &mut alone)? else { return Ok(session.was_stopped()) };
+    let Some(series) = measure(args, &plan, &mut display, &session)? else { return Ok(session.was_stopped()) };
     let (printed, saved) = (series.printed.clone(), save_reads(args, &series));
     let report = report(args, head, &plan, &display, series);
     let code = show(args, &session, report, &display, &printed)?;
@@ -86,78 +74,15 @@ pub(crate) fn begin() -> anyhow::Result<Session> {
     Ok(session)
 }
 
-/// Brings up a phone, or takes one that is up, and launches there.
-fn on_a_phone(args: &Args) -> anyhow::Result<ExitCode> {
-    let command = args.app.as_ref().map_or_else(|| args.command.clone(), |name| vec![name.into()]);
-    let known = on_phone::known(&command)?;
-    let other = other(args)?;
-    let known_other = other.as_ref().map(|command| on_phone::known(command)).transpose()?;
-    let words = |app: &crate::phone::App, command: &[OsString]| (app.name.clone(), command.get(1..).map(<[_]>::to_vec));
-    if known_other.zip(other.as_deref()).is_some_and(|(app, other)| words(app, other) == words(known, &command)) {
-        bail!(SAME);
-    }
-    args.outputs.check(Path::new("/"))?;
-    let chosen = args.vs_prefetch.then(|| prefetch::Chosen::check(args.config.as_deref())).transpose()?;
-    let session = begin()?;
-    let mut display = display::of_phone(&args.watching.display)?;
-    let apps: Vec<_> = std::iter::once(known).chain(known_other).collect();
-    let Brought::Up(phone) = on_phone::bring(&args.phone, &session, &apps)? else { return Ok(session.was_stopped()) };
-    let sense = session.sense();
-    let head = Run::begin(&sense, &Place::find(&sense, &phone.root(), false)?, 0)?;
-    let facts = phone.facts()?;
-    let app = on_phone::app(&phone, known, &command, display.name())?;
-    let other = known_other.zip(other).map(|(known, command)| on_phone::app(&phone, known, &command, display.name()));
-    let mut plan = plan(args, app, other.transpose()?)?;
-    let mut prefetching = chosen.map(|chosen| Prefetching::new(&phone, chosen)).transpose()?;
-    if let Some(prefetching) = &mut prefetching {
-        plan.setups.push(prefetch::setup(&plan.setups[0]));
-        let launcher =
-            Launcher { sense: &sense, settings: settings(&args.watching, args.drop_caches), stop: session.stop_flag() };
-        session.show(0.0, &format!("{}: its launch is learned", plan.setups[0].label));
-        let learned = prefetching.learn(&launcher, &plan.setups[0].app, display.needed()?, &phone)?;
-        session.clear();
-        brisk_program::info!("{learned}");
-    }
-    let mut between = Between {
-        phone: Some(&phone),
-        home: None,
-        session: &session,
-        companion: prefetching.as_mut().map(|prefetching| prefetching as &mut dyn on_phone::AtOne),
-    };
-    let Some(series) = measure(args, &plan, &mut display, &mut between)? else {
-        on_phone::leave(&args.phone, *phone)?;
-        return Ok(session.was_stopped());
-    };
-    if let Some(prefetching) = &mut prefetching {
-        let launcher = Launcher { sense: &sense, settings: settings(&args.watching, true), stop: session.stop_flag() };
-        session.show(1.0, &format!("{}: its hit rate is counted", plan.setups[0].label));
-        let counted = prefetching.hit_rate(&launcher, &plan.setups[0].app, display.needed()?, &phone)?;
-        session.clear();
-        brisk_program::info!("{counted}");
-    }
-    let (printed, saved) = (series.printed.clone(), save_reads(args, &series));
-    let mut report = report(args, head, &plan, &display, series);
-    on_phone::tell(&args.phone, &mut report.header, &phone)?;
-    report.phone = Some(facts);
-    on_phone::leave(&args.phone, *phone)?;
-    let code = show(args, &session, report, &display, &printed)?;
-    saved.map(|()| code)
-}
-
 /// Launches as planned; `None` when the person stopped it.
-fn measure(
-    args: &Args,
-    plan: &Plan,
-    display: &mut Display,
-    between: &mut Between<'_>,
-) -> anyhow::Result<Option<Series>> {
-    let session = between.session;
+fn measure(args: &Args, plan: &Plan, display: &mut Display, session: &Session) -> anyhow::Result<Option<Series>> {
     let sense = session.sense();
     let mut settings = settings(&args.watching, args.drop_caches);
     settings.limits.idle_ns = idle_ns(args);
     settings.stay = args.stay.unwrap_or_default();
     let launcher = Launcher { sense: &sense, settings, stop: session.stop_flag() };
-    let outcome = launcher.run(plan, display.screen(), between);
+    let outcome =
+        launcher.run(plan, display.screen(), &mut |done, all, doing| session.show(done as f64 / all as f64, doing));
     session.clear();
     let series = match outcome {
         Err(crate::launch::Error::Stopped) => return Ok(None),
@@ -240,7 +165,7 @@ fn plan(args: &Args, app: App, other: Option<App>) -> anyhow::Result<Plan> {
         setups.push(Setup { label: label(&app), app });
         setups[0].label = label(&setups[0].app);
         if setups[0].label == setups[1].label {
-            bail!(SAME);
+            bail!("--vs is the same command: there is nothing to compare");
         }
     }
     let temperatures = match (args.cold, args.warm) {
@@ -266,7 +191,6 @@ fn report(args: &Args, mut head: Run, plan: &Plan, display: &Display, series: Se
         header: head.end(None, 0),
         app: app.id.clone(),
         command: app.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-        phone: None,
         screen: display.facts(),
         idle_limit_ms: display.is_none().then(|| idle_ns(args) as f64 / 1e6),
         sets: series.sets,

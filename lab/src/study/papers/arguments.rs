@@ -30,7 +30,7 @@ Examples:
 
 Each run keeps its document in --results; one that is there is not measured again without --again, so that an \
 interrupted list continues where it was. Ctrl-C ends the measurement that is under way in order. Runs of the kernel \
-lab need a source tree; those on phones and emulated devices need root. Exit codes: 0 all were measured, 1 some could \
+lab and on phones need a source tree. Exit codes: 0 all were measured, 1 some could \
 not be, 2 not possible, 130 stopped by Ctrl-C.";
 
 /// Arguments of `brisk papers`.

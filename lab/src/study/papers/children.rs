@@ -1,7 +1,7 @@
 //! Commands of brisk as children, one after the other, each with a process group of its own.
 //!
 //! The terminal's Ctrl-C reaches this program alone, which passes it on once and waits: what a measurement has made
-//! (devices, phones, groups) is removed by the measurement itself.
+//! (groups, files) is removed by the measurement itself.
 
 use std::io::Read as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};

@@ -26,8 +26,7 @@ pub(super) fn page(rows: &[Judged<'_>]) -> String {
     paragraph(
         "`brisk papers` shows the same table, `brisk papers ROW` a row in full, `brisk papers run` measures what rows \
          need and judges them; `brisk papers run --save` and `brisk papers --markdown=docs/papers.md` make this page. \
-         Figures of emulated devices are those of a model, in virtual time where a command says `kernel`, `phone`, \
-         `cures` or `--virtual`.",
+         Figures of emulated devices are those of a model in virtual time.",
     );
     text.push_str("| verdict | meaning |\n|---|---|\n");
     let _ = writeln!(
@@ -98,11 +97,7 @@ fn example(paper: &Paper, run: &Run) -> String {
         let _ = writeln!(text, "# {line}");
     }
     for command in run.before.iter().chain([&run.command]) {
-        let device = run.device.as_ref().map_or_else(String::new, |device| {
-            format!("\"$(brisk lab up --preset {} --size {})\"", device.preset, device.size)
-        });
         let command = command
-            .replace("{device}", &device)
             .replace("{dir}", "target/papers")
             .replace("{usage}", "usage.csv.gz")
             .replace("{heap}", "heap.csv.gz");

@@ -20,7 +20,7 @@ use brisk_report::Document;
 use super::arguments::{Args, Command, RunArgs};
 use super::children::{self, Ended};
 use super::judge::{self, Judged, Taken};
-use super::table::{self, Lab, Paper, Run};
+use super::table::{self, Paper, Run};
 use super::{markdown, page, recorded, take};
 use crate::results::ALL_KINDS;
 use crate::vm::sources::Source;
@@ -236,40 +236,14 @@ fn one(args: &RunArgs, run: &Run, at: &str, stop: &AtomicBool) -> anyhow::Result
         }
     }
     info!("{at}: about {} min", run.minutes);
-    let device = match &run.device {
-        Some(lab) => match up(lab, stop)? {
-            Some(device) => Some(device),
-            None => return Ok(Outcome::Stopped),
-        },
-        None => None,
-    };
-    let outcome = steps(args, run, device.as_deref(), &file, stop);
-    if let Some(device) = device {
-        // Also after a failure, and when a signal came: the flag is for the measurement.
-        let down = ["brisk", "lab", "down", &device].map(str::to_owned);
-        let ended = children::run(&down, &AtomicBool::new(false))?;
-        if ended != Ended::Code(0) {
-            error!("brisk: {device} is left: brisk lab down {device}");
-        }
-    }
-    outcome
+    steps(args, run, &file, stop)
 }
 
-/// Makes an emulated device; gives its path, or nothing when it was stopped.
-fn up(lab: &Lab, stop: &AtomicBool) -> anyhow::Result<Option<String>> {
-    let up = ["brisk", "lab", "up", "--preset", &lab.preset, "--size", &lab.size].map(str::to_owned);
-    match children::printed(&up, stop)? {
-        (Ended::Stopped, _) => Ok(None),
-        (Ended::Code(0), text) => Ok(Some(text.trim().to_owned())),
-        (Ended::Code(code), _) => bail!("'{}' ended with exit code {code}", up.join(" ")),
-    }
-}
-
-fn steps(args: &RunArgs, run: &Run, device: Option<&str>, file: &Path, stop: &AtomicBool) -> anyhow::Result<Outcome> {
+fn steps(args: &RunArgs, run: &Run, file: &Path, stop: &AtomicBool) -> anyhow::Result<Outcome> {
     // A measurement may write what it has so far: under its own name it would count as the whole.
     let part = file.with_extension("part.json");
-    let mut commands = run.before.iter().map(|command| words(command, args, device)).collect::<Result<Vec<_>, _>>()?;
-    let mut last = words(&run.command, args, device)?;
+    let mut commands = run.before.iter().map(|command| words(command, args)).collect::<Result<Vec<_>, _>>()?;
+    let mut last = words(&run.command, args)?;
     last.push(if run.prints { "--json".to_owned() } else { format!("--json={}", part.display()) });
     commands.push(last);
     for (nth, words) in commands.iter().enumerate() {
@@ -294,11 +268,10 @@ fn steps(args: &RunArgs, run: &Run, device: Option<&str>, file: &Path, stop: &At
 }
 
 /// The words of a command, with what its placeholders stand for.
-fn words(command: &str, args: &RunArgs, device: Option<&str>) -> anyhow::Result<Vec<String>> {
+fn words(command: &str, args: &RunArgs) -> anyhow::Result<Vec<String>> {
     let path = |path: Option<&PathBuf>| path.map(|path| path.display().to_string()).unwrap_or_default();
     let put = |word: String| {
         word.replace("{dir}", &args.results.display().to_string())
-            .replace("{device}", device.unwrap_or_default())
             .replace("{usage}", &path(args.usage.as_ref()))
             .replace("{heap}", &path(args.heap.as_ref()))
     };
@@ -357,8 +330,8 @@ mod tests {
     #[test]
     fn placeholders_are_words_of_the_caller() {
         let args = RunArgs { usage: Some("my usage.csv".into()), ..arguments(Path::new("results")) };
-        let words = words("brisk predict eval {usage} --json={dir}/a.json {device}", &args, Some("/dev/loop9"));
-        let expected = ["brisk", "predict", "eval", "my usage.csv", "--json=results/a.json", "/dev/loop9"];
+        let words = words("brisk predict eval {usage} --json={dir}/a.json", &args);
+        let expected = ["brisk", "predict", "eval", "my usage.csv", "--json=results/a.json"];
         assert_eq!(words.expect("words"), expected);
     }
 

@@ -42,8 +42,7 @@ pub(super) struct Run {
     /// Commands before it, which print no document.
     #[serde(default)]
     pub(super) before: Vec<String>,
-    /// `{dir}` stands for the directory of results, `{device}` for the emulated device, `{usage}` and `{heap}` for
-    /// tables of the caller.
+    /// `{dir}` stands for the directory of results, `{usage}` and `{heap}` for tables of the caller.
     #[serde(deserialize_with = "prose")]
     pub(super) command: String,
     /// Kind of the document.
@@ -51,18 +50,8 @@ pub(super) struct Run {
     /// It runs a command in a phone, which prints the document.
     #[serde(default)]
     pub(super) prints: bool,
-    /// An emulated device that is there meanwhile.
-    pub(super) device: Option<Lab>,
     /// About so long it takes on two processors.
     pub(super) minutes: u32,
-}
-
-/// An emulated device.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Lab {
-    pub(super) preset: String,
-    pub(super) size: String,
 }
 
 /// A figure or table of a paper.

@@ -110,7 +110,6 @@ fn every_command_is_accepted() {
         for command in run.before.iter().chain([&run.command]) {
             let words = shlex::split(command).expect("words of a shell");
             assert_eq!(words[0], "brisk");
-            assert!(command.contains("{device}") == run.device.is_some() || command != &run.command, "{}", run.id);
             if brisk_command::lab::called(&words[1..]).is_some() {
                 let parsed = crate::command::command().try_get_matches_from(&words);
                 assert!(parsed.is_ok(), "{}: {}", run.id, parsed.err().map_or_else(String::new, |e| e.to_string()));
@@ -183,7 +182,7 @@ fn the_worst_of_its_figures_is_the_verdict_of_a_row() {
         let rows = judge::all(&papers, taken);
         rows.iter().find(|one| one.row.id == id).expect("there").verdict
     };
-    assert_eq!(row("4.12a", &Taken::new()), Verdict::Contradicted);
+    assert_eq!(row("4.12a", &Taken::new()), Verdict::NotMeasured);
     let idle = ("4.12a".to_owned(), "idle: launch with SmartIO over without".to_owned());
     let taken: Taken = [(idle, found(0.8, 0.78, 0.82))].into();
     assert_eq!(row("4.12a", &taken), Verdict::Agrees, "a document goes before what the table has");

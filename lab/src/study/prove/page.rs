@@ -5,11 +5,10 @@ use crate::results::{Gain, ProveReport, SuiteApp, Temperature};
 use brisk_core::stats::Summary;
 
 use super::columns::*;
-use super::jobs;
 use crate::study::shown::{apps, opening};
 use crate::study::shown::{facts, sets, starts};
 use brisk_report::declare::*;
-use brisk_report::format::{self, shorten};
+use brisk_report::format;
 use brisk_report::ratio;
 
 /// Published for SmartIO: cold launches of 40 apps got shorter by so many percent on average, and at the most
@@ -20,8 +19,7 @@ const PUBLISHED_PERCENT: (f64, f64) = (20.5, 37.8);
 const FASTER_THAN_ALONE: f64 = 0.95;
 
 pub(super) fn section(report: &ProveReport) -> Section {
-    let mut facts = apps::facts(&report.phone, &report.apps);
-    facts.push(("Profile", shorten(&report.set_ups.join("; "), 200)));
+    let facts = apps::facts(&report.phone, &report.apps);
     let question = "What does brisk change for app launches on this device, with background load and without?";
     Section::new("Proof", question, verdict(report))
         .cautions(facts::virtual_time(&report.phone))
@@ -34,24 +32,21 @@ pub(super) fn section(report: &ProveReport) -> Section {
         .figures([
             ratios(report),
             alone(report),
-            jobs::figure(report),
             apps::by_cause(&report.apps, "Where launches spend their time", false),
             apps::table(&report.apps, IDLE, apps::ADDED),
             apps::conditions(&report.conditions),
-            settings(report),
             apps::failures(&report.apps),
             starts::figure(&report.phone),
         ])
 }
 
-/// One app in seconds, all apps, what idle launches cost, and readers concurrent with writers.
+/// One app in seconds, all apps, and what idle launches cost.
 fn verdict(report: &ProveReport) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
     let openings = opening::openings(&report.apps, WRITERS, WRITERS_BRISK);
     said.extend(opening::lead(&openings, while_written(report), ["without brisk", "with it"]));
     said.extend(overall(report, &format::sentence(while_written(report)), true));
     said.extend(overall(report, "Without load", false));
-    said.extend(report.storage.as_ref().and_then(jobs::verdict));
     if said.is_empty() {
         said.push("Nothing was compared: no app has launches both with and without brisk.".to_owned());
     }
@@ -276,21 +271,6 @@ fn alone(report: &ProveReport) -> Figure {
         )
         .noted(alone_in_words(report).unwrap_or_default()),
     )
-}
-
-/// Settings that brisk changed.
-fn settings(report: &ProveReport) -> Figure {
-    let row = |setting: &crate::results::ChangedSetting| {
-        Row::at(SETTING, shorten(&setting.knob, 60))
-            .by(BEFORE, shorten(&setting.before, 40))
-            .by(WITH_BRISK_PLACE, shorten(&setting.values.join(", then "), 80))
-    };
-    let rows: Vec<Row> = report.settings.iter().map(row).collect();
-    Figure::new(
-        "Settings changed by brisk",
-        "Settings that brisk changed while apps launched; after each launch they were restored.",
-    )
-    .table(Table::of("Settings", &rows, columns![SETTING, BEFORE, WITH_BRISK_PLACE]))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::columns::WITH_BRISK_OVER_WITHOUT;
-use crate::results::{Condition, Header, PhoneFacts, ProfileMeter, ProveJobs, SuiteApp, Temperature};
+use crate::results::{Condition, Header, PhoneFacts, SuiteApp, Temperature};
 
 /// What one engine of brisk did for an app with no other engine at work.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -42,29 +42,7 @@ pub struct Gain {
     pub engines: Vec<EngineGain>,
 }
 
-/// A setting that brisk changed while it was at work.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ChangedSetting {
-    /// The knob's text, such as `queue/mmcblk0/mq-deadline/fifo_batch`.
-    pub knob: String,
-    /// Before brisk.
-    pub before: String,
-    /// With it, one after the other.
-    pub values: Vec<String>,
-}
-
-/// The storage part of a proof.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ProveStorage {
-    /// Size of a request.
-    pub block_bytes: u64,
-    /// What energy was counted with.
-    pub meter: ProfileMeter,
-    /// One for each pattern.
-    pub jobs: Vec<ProveJobs>,
-}
-
-/// `brisk prove`.
+/// `brisk phone launch`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProveReport {
     /// Common head.
@@ -72,20 +50,10 @@ pub struct ProveReport {
     pub header: Header,
     /// The phone.
     pub phone: PhoneFacts,
-    /// The four conditions (see `conditions`).
+    /// Loads without brisk, with it, and with other engines (see `conditions`).
     pub conditions: Vec<Condition>,
     /// The apps, each with a set for each condition.
     pub apps: Vec<SuiteApp>,
     /// What brisk did for each.
     pub gains: Vec<Gain>,
-    /// Readers concurrent with writers; absent where that was not asked for.
-    #[serde(default)]
-    pub storage: Option<ProveStorage>,
-    /// What brisk set.
-    pub settings: Vec<ChangedSetting>,
-    /// From where it had the values, such as `smartio: default for emmc` or `smartio: measured on galaxy-s5-emmc`.
-    #[serde(default)]
-    pub set_ups: Vec<String>,
-    /// Configuration that brisk ran with.
-    pub config: String,
 }

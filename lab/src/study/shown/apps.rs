@@ -6,15 +6,13 @@ use crate::phone::Catalogue;
 use crate::study::shown::{endings, facts, sets};
 use brisk_report::declare::*;
 use brisk_report::format::{self, shorten};
-use brisk_report::{causes, measures, ratio};
+use brisk_report::{causes, measures};
 
 /// Cold launches come first everywhere.
 pub(crate) const TEMPERATURES: [Temperature; 2] = [Temperature::Cold, Temperature::Warm];
 
 /// What the time until settled was less that in which the app waited for a processor.
 const LESS_CPU_WAIT: Measure = measures::shown("less CPU wait", unit::MS);
-/// What a condition saved.
-const SAVED: Measure = measures::words("saved");
 
 /// What leaves the device of an app's name.
 pub(crate) const SUBMITTED: &str =
@@ -51,11 +49,6 @@ fn named(app: &SuiteApp) -> String {
 pub(crate) fn facts(phone: &PhoneFacts, apps: &[SuiteApp]) -> Facts {
     let watching = facts::watching(apps.iter().flat_map(|app| &app.sets));
     [("Phone", facts::phone(phone))].into_iter().chain(watching).collect()
-}
-
-/// The condition that others are compared with.
-pub(crate) fn base(conditions: &[Condition]) -> &str {
-    conditions.first().map_or("", |condition| condition.name.as_str())
 }
 
 /// The set of a condition at a temperature.
@@ -229,14 +222,3 @@ pub(crate) fn settled_ms(app: &SuiteApp, condition: &str, temperature: Temperatu
 
 /// A column of ratios.
 pub(crate) const ADDED: Shown = (SLOWDOWN, |comparison| Value::Summary(comparison.settled_ratio));
-
-/// A column of savings in percent: in brackets where they are not significant.
-pub(crate) const SPARED: Shown = (SAVED, |comparison| {
-    let saved = format::share(ratio::saved_percent(&comparison.settled_ratio).median, 100.0);
-    let words = match ratio::judge(&comparison.settled_ratio) {
-        ratio::Judgement::Nothing => "-".to_owned(),
-        ratio::Judgement::NoDifference | ratio::Judgement::OnePair => format!("({saved})"),
-        _ => saved,
-    };
-    Value::Shown(words, String::new())
-});

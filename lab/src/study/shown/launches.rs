@@ -50,6 +50,7 @@ pub(crate) fn phone(phone: &PhoneFacts) -> Facts {
         ("Requests at once", or_unknown(phone.driver_tags.map(|tags| tags.to_string()))),
         ("Size of the phone", format_bytes(phone.size_bytes)),
         ("File system of the phone", phone.file_system.clone()),
+        ("Brisk", phone.virtual_time.as_ref().map(|of| of.brisk.clone()).unwrap_or_default()),
     ]
 }
 

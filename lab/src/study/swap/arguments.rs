@@ -9,22 +9,20 @@ use brisk_command::duration::{self, VALUE};
 use brisk_command::json::Json;
 use brisk_command::output::Outputs;
 
-const MILLISECOND: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 
 const AFTER_HELP: &str = "\
 Examples:
-  brisk swap record --duration 60s --output day.swap  # what the phone that is up swaps (brisk lab phone up --memory \
-  600M)
+  brisk swap record --duration 60s --output day.swap  # what this machine swaps
+  brisk phone run --swap flash --memory 256M -- brisk-lab swap record --duration 60s --output -   # a phone
   brisk swap generate --seed 7 --output day.swap      # a synthetic trace: twelve apps, 60 % of them swapped out
   brisk swap show day.swap                            # needs slots: a recorded or laid out trace
   brisk swap replay day.swap --html replay.html       # linux, extents and mars on the flash of a Nexus 4
   brisk swap replay *.swap --policy linux,mars --swap-in window --preset galaxy-s5-emmc
-  brisk swap replay day.swap --lab nexus4-emmc        # in real time, on an emulated device
 
 A trace is a table (CSV or tabs, also as .gz; - is standard input): time_us, action (front, ready, out, in, ahead, \
 held, free), app, page, slot; a comment before it has the size of the swap area. The same trace, policy and preset \
-give the same figures: times are those of the flash model, except with --lab and --on.";
+give the same figures: times are those of the flash model.";
 
 /// Arguments of `brisk swap`.
 #[derive(Debug, clap::Args)]
@@ -38,24 +36,20 @@ pub(crate) struct Args {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Record what a phone or this machine swaps: which page went to which slot, and when
+    /// Record what this machine swaps: which page went to which slot, and when
     Record(Record),
     /// Write a synthetic trace: a person who changes between apps that do not fit into memory
     Generate(Generate),
     /// Show how sequential the swapping of a trace was: bandwidth, pieces and mixture over time
     Show(Show),
-    /// Replay traces with another allocation of swap slots: in model time, or on a device
+    /// Replay traces with another allocation of swap slots, in model time
     Replay(Replay),
 }
 
 /// Arguments of `brisk swap record`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Record {
-    /// The phone: its number (see `brisk lab phone list`) [default: the one that is up]
-    #[arg(long, value_name = "ID")]
-    pub(crate) phone: Option<String>,
-    /// Swap area, a device or file of `swapon --show` [default: the phone's; without --phone, all processes of this
-    /// machine are apps]
+    /// Swap area, a device or file of `swapon --show` [default: the one in use]; all processes of this machine are apps
     #[arg(long, value_name = "DEVICE|FILE")]
     pub(crate) area: Option<PathBuf>,
     /// End after this time [default: at Ctrl-C]
@@ -127,40 +121,9 @@ pub(crate) struct Replay {
     /// Binary logarithm of the pages of a window, as in vm.page-cluster
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(0..=8))]
     pub(crate) page_cluster: u32,
-    /// Flash of the model: a name from `brisk lab presets`, or a TOML file
+    /// Flash of the model: a name from `brisk phone presets`, or a TOML file
     #[arg(long, value_name = "NAME|FILE", default_value = "nexus4-emmc")]
     pub(crate) preset: String,
-    /// Replay in real time, on new devices of the lab with this flash: a name from `brisk lab presets`, or a TOML file
-    #[arg(long, value_name = "NAME|FILE", conflicts_with = "preset", help_heading = "In real time")]
-    pub(crate) lab: Option<String>,
-    /// Replay in real time, with requests to this block device
-    #[arg(
-        long,
-        value_name = "DEVICE",
-        conflicts_with_all = ["preset", "lab"],
-        requires = "destroy_data",
-        help_heading = "In real time"
-    )]
-    pub(crate) on: Option<PathBuf>,
-    /// Destroy all data on the device of --on
-    #[arg(long, alias = "destroy", requires = "on", help_heading = "In real time")]
-    pub(crate) destroy_data: bool,
-    /// Most requests under way on the device of --on [default: those of a device of the lab, 4 of others]
-    #[arg(
-        long,
-        value_name = "N",
-        requires = "on",
-        value_parser = clap::value_parser!(u32).range(1..=128),
-        help_heading = "In real time"
-    )]
-    pub(crate) in_flight: Option<u32>,
-    /// Shorten longer pauses between events to this [default: as recorded]
-    #[arg(
-        long,
-        value_name = VALUE,
-        value_parser = duration::between(MILLISECOND, 86_400 * SECOND)
-    )]
-    pub(crate) pause_max: Option<Duration>,
     /// Where the results go.
     #[command(flatten)]
     pub(crate) outputs: Outputs,

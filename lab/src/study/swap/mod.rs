@@ -3,8 +3,7 @@
 pub(crate) mod arguments;
 mod columns;
 mod page;
-mod real;
-pub(crate) mod record;
+mod record;
 pub(crate) mod result;
 mod run;
 

@@ -1,6 +1,6 @@
 //! Its page.
 
-use crate::results::{Direction, SwapDevice, SwapLayout, SwapMap, SwapReplay, SwapReport, SwapTrace};
+use crate::results::{Direction, SwapLayout, SwapMap, SwapReplay, SwapReport, SwapTrace};
 use brisk_core::units::format_bytes;
 
 use super::columns::*;
@@ -24,21 +24,11 @@ pub(super) fn section(report: &SwapReport) -> Section {
         [one] => one.name.clone(),
         many => format::plural(many.len() as u64, "trace"),
     };
-    let preset = report.preset.as_deref();
-    let device = report.device.as_ref();
-    let on = match (preset, device) {
-        (Some(preset), _) => Some(preset.to_owned()),
-        (None, Some(device)) => Some(device.name.clone()),
-        (None, None) => None,
-    };
-    let (title, question) = match (&on, device) {
-        (Some(on), None) => {
-            ("Swap replay", format!("How fast would the swapping of {traces} be on {on}, under each policy?"))
+    let (title, question) = match &report.preset {
+        Some(preset) => {
+            ("Swap replay", format!("How fast would the swapping of {traces} be on {preset}, under each policy?"))
         }
-        (Some(on), Some(_)) => {
-            ("Swap replay in real time", format!("How fast is the swapping of {traces} on {on}, under each policy?"))
-        }
-        (None, _) => ("Swap trace", format!("How sequential is the swapping of {traces}?")),
+        None => ("Swap trace", format!("How sequential is the swapping of {traces}?")),
     };
     let sum = |of: fn(&SwapTrace) -> u64| report.traces.iter().map(|trace| of(trace) as f64).sum::<f64>();
     let facts = vec![
@@ -47,26 +37,15 @@ pub(super) fn section(report: &SwapReport) -> Section {
         ("Written out", format::bytes(sum(|trace| trace.out_bytes))),
         ("Launches", format::tally(sum(|trace| trace.launches))),
     ];
-    let shortened = report.pause_max_s.map(|pause_s| format!("shortened to at most {}", format::seconds(pause_s)));
-    let facts: Vec<_> = facts.into_iter().chain(shortened.map(|text| ("Pauses", text))).collect();
     let figures = report.map.as_ref().map(places_in_area).into_iter();
     let figures = figures.chain(report.layout.as_ref().map(over_time));
     let figures = figures.chain((!report.replays.is_empty()).then(|| replays(report)));
     // Times are the recorded system's or the model's: this machine has no part in them.
-    let about = on.unwrap_or_else(|| traces.clone());
+    let times = if report.preset.is_some() { "flash model, in its own time" } else { "the recorded system" };
+    let about = report.preset.clone().unwrap_or_else(|| traces.clone());
     let mut section = Section::new(title, question, verdict(report)).facts(facts).on(Some(about)).figures(figures);
-    match (device, preset) {
-        (Some(device), _) => section.facts.push(("Requests", requests(device))),
-        (None, Some(_)) => section.machine = Some(vec![("Times", "flash model, in its own time".to_owned())]),
-        (None, None) => section.machine = Some(vec![("Times", "the recorded system".to_owned())]),
-    }
+    section.machine = Some(vec![("Times", times.to_owned())]);
     section
-}
-
-/// How requests were made to a device.
-fn requests(device: &SwapDevice) -> String {
-    let scheduler = device.scheduler.as_ref().map_or_else(String::new, |name| format!(", scheduler {name}"));
-    format!("to {} in real time, direct I/O, at most {} at a time{scheduler}", device.name, device.depth_requests)
 }
 
 fn way(replay: &SwapReplay) -> String {
@@ -263,11 +242,8 @@ fn replays(report: &SwapReport) -> Figure {
         ..Dots::default()
     };
     let axis = Axis::new("bandwidth of swap-in, MB/s", Law::Linear, unit::BANDWIDTH.tick);
-    let time = if report.device.is_some() { "in real time" } else { "in model time" };
-    let caption = format!(
-        "Bandwidth while a read is pending, {time}. Window: a fault reads up to eight neighbours. Whole app: all of \
-         its pages are read when it comes to the front."
-    );
+    let caption = "Bandwidth while a read is pending, in model time. Window: a fault reads up to eight neighbours. Whole \
+                   app: all of its pages are read when it comes to the front.";
     let of = |title, columns: &[Column]| Table::of(title, &rows, columns);
     Figure::new(REPLAYS, caption)
         .published(is_published.then(|| "MARS figures 9 and 10".to_owned()))

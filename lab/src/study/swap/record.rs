@@ -1,4 +1,4 @@
-//! `brisk swap record`: swapping of a phone or of this machine, as a trace.
+//! `brisk swap record`: swapping of this machine, as a trace.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -6,10 +6,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::flash::PAGE_BYTES;
-use crate::phone::{Phone, Phones};
 use crate::study::swap::arguments::Record;
 use crate::swap::{Action, Event, Trace};
-use crate::swap_io::{OUTSIDE, Options, Recorded, Recorder, Source};
+use crate::swap_io::{Options, Recorded, Recorder, Source};
 use anyhow::bail;
 use brisk_command::duration;
 use brisk_command::json::Document;
@@ -31,17 +30,16 @@ pub(super) fn run(args: &Record) -> anyhow::Result<ExitCode> {
     }
     args.json.check(&[])?;
     let session = Session::begin()?;
-    let source = source(args, &session)?;
+    let area = area(args, &session)?;
     let options = Options { scan_interval: args.scan, ..Options::default() };
-    let recorder = Recorder::start(&source, &options)?;
+    let recorder = Recorder::start(&Source { area: area.clone(), groups: None }, &options)?;
     let until =
         args.duration.map_or_else(|| "until Ctrl-C".to_owned(), |time| format!("for {}", duration::written(time)));
-    remark(&format!("recording what is swapped to and from {} {until}", source.area.display()));
+    remark(&format!("recording what is swapped to and from {} {until}", area.display()));
     let begun = Instant::now();
     let is_stopped = || session.stop_flag().load(Ordering::Relaxed);
     let is_over = || args.duration.is_some_and(|time| begun.elapsed() >= time);
-    // A phone that is taken down meanwhile takes its area along.
-    let path = std::fs::canonicalize(&source.area).unwrap_or_else(|_| source.area.clone());
+    let path = std::fs::canonicalize(&area).unwrap_or_else(|_| area.clone());
     let is_there = || session.sense().swaps().is_ok_and(|areas| areas.iter().any(|area| area.path == path));
     let mut is_gone = false;
     while !is_stopped() && !is_over() && recorder.is_running() && !recorder.is_full() && !is_gone {
@@ -58,49 +56,28 @@ pub(super) fn run(args: &Record) -> anyhow::Result<ExitCode> {
         );
     }
     let recorded = recorder.finish()?;
-    keep(args, &source, recorded)
+    keep(args, &area, recorded)
 }
 
-/// The area, and the groups of apps: of the phone, or of this machine.
-fn source(args: &Record, session: &Session) -> anyhow::Result<Source> {
-    if let (None, Some(area)) = (&args.phone, &args.area) {
-        return Ok(Source { area: area.clone(), groups: None });
+/// The area that was named, or the one that is in use.
+fn area(args: &Record, session: &Session) -> anyhow::Result<PathBuf> {
+    if let Some(area) = &args.area {
+        return Ok(area.clone());
     }
-    of_phone(&Phones::new(session.run_dir()).find(args.phone.as_deref())?, args.area.clone())
-}
-
-/// The area of a phone, by default its file, and the groups of its apps.
-fn of_phone(phone: &Phone, area: Option<PathBuf>) -> anyhow::Result<Source> {
-    let area = area.or_else(|| phone.swap_areas().into_iter().next());
-    let (Some(area), Some(groups)) = (area, phone.memory_group()) else {
-        bail!(
-            "phone {} has no swap: bring one up with limited memory, such as brisk lab phone up --memory 600M --swap \
-             flash",
-            phone.id()
-        );
-    };
-    Ok(Source { area, groups: Some(groups.dir().to_owned()) })
-}
-
-/// Begins to record what a phone swaps, for a suite.
-pub(crate) fn begin(phone: &Phone) -> anyhow::Result<(Recorder, Source)> {
-    let source = of_phone(phone, None)?;
-    let recorder = Recorder::start(&source, &Options::default())?;
-    Ok((recorder, source))
-}
-
-/// Ends such a recording: writes its trace, and says what it has and lacks.
-pub(crate) fn end((recorder, source): (Recorder, Source), file: &Path) -> anyhow::Result<()> {
-    let trace = Marked::of(recorder.finish()?, &source)?;
-    output::replace(file, trace.trace.to_text().as_bytes())?;
-    remark(trace.said(file).trim_end());
-    trace.warn();
-    Ok(())
+    let areas: Vec<PathBuf> = session.sense().swaps()?.into_iter().map(|area| area.path).collect();
+    match &areas[..] {
+        [area] => Ok(area.clone()),
+        [] => bail!("this machine does not swap, so there is nothing to record: switch a swap area on with swapon"),
+        _ => {
+            let names: Vec<String> = areas.iter().map(|area| area.display().to_string()).collect();
+            bail!("several swap areas are in use: name one with --area: {}", names.join(", "))
+        }
+    }
 }
 
 /// Writes the trace, and says what it has and lacks.
-fn keep(args: &Record, source: &Source, recorded: Recorded) -> anyhow::Result<ExitCode> {
-    let marked = Marked::of(recorded, source)?;
+fn keep(args: &Record, area: &Path, recorded: Recorded) -> anyhow::Result<ExitCode> {
+    let marked = Marked::of(recorded, area)?;
     let text = marked.trace.to_text();
     let is_standard = args.output.as_os_str() == "-";
     if is_standard {
@@ -110,7 +87,7 @@ fn keep(args: &Record, source: &Source, recorded: Recorded) -> anyhow::Result<Ex
     }
     let shown = || if is_standard { String::new() } else { marked.said(&args.output) };
     let file = (!is_standard).then_some(args.output.as_path());
-    args.json.show(&Document::new("swap_recording", marked.facts(source, file)), shown)?;
+    args.json.show(&Document::new("swap_recording", marked.facts(area, file)), shown)?;
     marked.warn();
     Ok(ExitCode::SUCCESS)
 }
@@ -125,17 +102,13 @@ struct Marked {
 
 impl Marked {
     /// Infers launches where nothing marked them. A recording of no app is refused.
-    fn of(recorded: Recorded, source: &Source) -> anyhow::Result<Self> {
-        // Pages of other processes of this machine can be swapped to a phone's area too.
-        let apps = &recorded.trace.apps;
-        let is_of_app = |event: &Event| {
-            event.action.is_of_page() && event.action != Action::Held && apps[usize::from(event.app)] != OUTSIDE
-        };
+    fn of(recorded: Recorded, area: &Path) -> anyhow::Result<Self> {
+        let is_of_app = |event: &Event| event.action.is_of_page() && event.action != Action::Held;
         if !recorded.trace.events.iter().any(is_of_app) {
             bail!(
                 "nothing of an app was swapped to or from {} in {:.1} s, so there is no trace: use apps meanwhile, or \
                  give them less memory",
-                source.area.display(),
+                area.display(),
                 recorded.wall_ns as f64 / 1e9
             );
         }
@@ -145,11 +118,11 @@ impl Marked {
         Ok(Self { recorded, trace, launches, inferred })
     }
 
-    fn facts(&self, source: &Source, file: Option<&Path>) -> serde_json::Value {
+    fn facts(&self, area: &Path, file: Option<&Path>) -> serde_json::Value {
         let (recorded, counts) = (&self.recorded, &self.recorded.counts);
         json!({
             "output": file,
-            "area": source.area,
+            "area": area,
             "events": self.trace.events.len(),
             "apps": self.trace.apps,
             "launches": self.launches,
@@ -163,7 +136,6 @@ impl Marked {
             "in_memory_faults": counts.in_memory_faults,
             "pages_without_address": counts.numbered_pages,
             "pages_without_app": counts.ownerless_pages,
-            "pages_outside": counts.outside_pages,
             "slots_outside": counts.beyond,
             "lost_events": recorded.lost,
             "is_full": recorded.is_full,
@@ -226,7 +198,6 @@ fn lacks(recorded: &Recorded) -> Vec<String> {
     );
     tell(counts.beyond, "pages lay outside of the area, and are left out");
     tell(counts.ownerless_pages, "pages belong to no app that is known: they are those of the app 'unknown'");
-    tell(counts.outside_pages, "pages belong to processes outside of the phone: they are those of the app 'outside'");
     tell(counts.numbered_pages, "pages were in no page table that was read: each has a number of its own");
     if recorded.is_full {
         said.push("the trace has as many events as it may have, and ends there".to_owned());

@@ -151,17 +151,6 @@ pub struct SwapReplay {
     pub unknown_pages: Summary,
 }
 
-/// The block device of replays in real time.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct SwapDevice {
-    /// Its path, or `a device of the lab` where each replay had a new one.
-    pub name: String,
-    /// Most requests under way at a time.
-    pub depth_requests: u32,
-    /// Its I/O scheduler.
-    pub scheduler: Option<String>,
-}
-
 /// `brisk swap show` and `brisk swap replay`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SwapReport {
@@ -179,12 +168,6 @@ pub struct SwapReport {
     /// The flash of the replays.
     #[serde(default)]
     pub preset: Option<String>,
-    /// Where requests were made; absent for replays in model time.
-    #[serde(default)]
-    pub device: Option<SwapDevice>,
-    /// Longest pause between events of the traces, where longer ones were shortened.
-    #[serde(default)]
-    pub pause_max_s: Option<f64>,
     /// Policies, in the order asked for.
     #[serde(default)]
     pub replays: Vec<SwapReplay>,

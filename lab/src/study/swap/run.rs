@@ -3,9 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
-use super::real::Real;
 use super::record;
 use crate::flash::PAGE_BYTES;
 use crate::results::{
@@ -16,11 +14,9 @@ use anyhow::{Context as _, bail};
 use brisk_bench::Sense;
 use brisk_bench::environment::Run;
 use brisk_bench::place::Place;
-use brisk_command::duration;
 use brisk_command::output::replace;
 use brisk_command::session::Session;
 use brisk_command::tables;
-use brisk_command::terminal::remark;
 use brisk_core::stats::Summary;
 
 use crate::swap::{Action, Outcome, Policy, Settings, SwapIn, Trace, Workload, layout::layout, map::map};
@@ -97,8 +93,6 @@ fn show(args: &Show) -> anyhow::Result<ExitCode> {
         layout: Some(layout),
         map: Some(map_of(&trace)),
         preset: None,
-        device: None,
-        pause_max_s: None,
         replays: Vec::new(),
     };
     session.finish(Document::from(report), &args.outputs)?;
@@ -106,73 +100,38 @@ fn show(args: &Show) -> anyhow::Result<ExitCode> {
 }
 
 fn replay(args: &Replay) -> anyhow::Result<ExitCode> {
-    let preset = crate::device::load_preset(args.lab.as_deref().unwrap_or(&args.preset), &[])?;
+    let preset = crate::preset::load(&args.preset)?;
     args.traces.iter().try_for_each(|trace| args.outputs.check(trace))?;
     let session = Session::begin()?;
-    let real = Real::choose(args, &session)?;
-    let sense = session.sense();
-    let mut run = match &args.on {
-        Some(device) => Run::begin(&sense, &Place::find(&sense, device, args.destroy_data)?, 0)?,
-        None => begin(&sense)?,
-    };
-    let pause_us = args.pause_max.map(|pause| u64::try_from(pause.as_micros()).unwrap_or(u64::MAX));
-    let traces = args.traces.iter().map(|file| {
-        let trace = read(file)?;
-        Ok(match pause_us {
-            Some(pause_us) => trace.with_pauses_of_at_most(pause_us),
-            None => trace,
-        })
-    });
-    let traces = traces.collect::<anyhow::Result<Vec<_>>>()?;
+    let run = begin(&session.sense())?;
+    let traces = args.traces.iter().map(|file| read(file)).collect::<anyhow::Result<Vec<_>>>()?;
     let ways: Vec<Settings> = args
         .policy
         .iter()
         .flat_map(|policy| args.swap_in.iter().map(move |swap_in| (policy, swap_in)))
         .map(|(&policy, &swap_in)| settings(policy, swap_in, args.page_cluster))
         .collect();
-    let mut device = real.as_ref().map(|real| real.facts());
-    if real.is_some() {
-        let last_us = |trace: &Trace| trace.events.last().map_or(0, |event| event.at_us);
-        let least_us = traces.iter().map(last_us).sum::<u64>() * ways.len() as u64;
-        let least = duration::written(Duration::from_secs(least_us / 1_000_000));
-        remark(&format!("replaying in real time: at least {least} (--pause-max shortens it)"));
-    }
-    let mut warnings = Vec::new();
-    let (mut replays, mut written_bytes) = (Vec::new(), 0);
+    let mut replays = Vec::new();
     for (n, way) in ways.iter().enumerate() {
         let mut outcomes = Vec::new();
         for (k, trace) in traces.iter().enumerate() {
             let done = (n * traces.len() + k) as f64 / (ways.len() * traces.len()) as f64;
             session.show(done, &format!("{} {}", way.policy.name(), way.swap_in.name()));
-            outcomes.push(match (&real, &mut device) {
-                (Some(real), Some(facts)) => real.replay(trace, way, session.stop_flag(), facts, &mut warnings)?,
-                _ => crate::swap::replay(trace, &preset, way)?,
-            });
+            outcomes.push(crate::swap::replay(trace, &preset, way)?);
             if session.stop_flag().load(Ordering::Relaxed) {
                 session.clear();
                 return Ok(session.was_stopped());
             }
         }
-        written_bytes += outcomes.iter().map(|outcome| outcome.written_pages * PAGE_BYTES).sum::<u64>();
         replays.push(summed_up(way, &outcomes)?);
     }
     session.clear();
-    run.warn(warnings);
-    let header = match &device {
-        Some(device) if args.on.is_some() => {
-            run.end(Some(format!("{} threads, direct I/O", device.depth_requests)), written_bytes)
-        }
-        Some(_) => without_device(run.end(None, 0)),
-        None => end(run),
-    };
     let report = SwapReport {
-        header,
+        header: end(run),
         traces: args.traces.iter().zip(&traces).map(|(file, trace)| facts(file, trace)).collect(),
         layout: None,
         map: None,
-        preset: args.on.is_none().then(|| preset.name.clone()),
-        device,
-        pause_max_s: args.pause_max.map(|pause| pause.as_secs_f64()),
+        preset: Some(preset.name.clone()),
         replays,
     };
     session.finish(Document::from(report), &args.outputs)?;
@@ -188,10 +147,6 @@ pub(crate) fn end(run: Run) -> Header {
     let mut header = run.end(None, 0);
     // Times are the model's: a busy processor does not change them.
     header.warnings.retain(|warning| warning.code != "cpu_pressure");
-    without_device(header)
-}
-
-fn without_device(mut header: Header) -> Header {
     let environment = &mut header.environment;
     (environment.device, environment.file_system, environment.mount_options) = (None, None, None);
     environment.disks.clear();

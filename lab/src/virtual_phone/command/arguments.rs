@@ -8,8 +8,8 @@ use brisk_command::json::Json;
 use brisk_command::output::Outputs;
 use brisk_command::{duration, size};
 
+use crate::study::day::arguments::Replayed;
 use crate::study::launch::arguments::Watching;
-use crate::study::suite::day::arguments::Replayed;
 use crate::virtual_phone::architecture::Architecture;
 use crate::virtual_phone::measure::Brisk;
 use crate::virtual_phone::memory_map::KERNEL_MIB;
@@ -63,6 +63,24 @@ pub(crate) enum What {
     Run(RunArgs),
     /// Make the image, if it is missing, and show what is in it
     Image(ImageArgs),
+    /// Show the apps that a phone can have
+    Apps {
+        /// As a document.
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Show the flash that a phone can have
+    Presets {
+        /// As a document.
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Write in the background as one that installs apps does (started by phones)
+    #[command(hide = true)]
+    Write {
+        /// What is written, as JSON
+        spec: String,
+    },
     /// Switch between apps where this machine is a phone (started by `returns` and `day`)
     #[command(hide = true)]
     Inside(InsideArgs),
@@ -77,7 +95,7 @@ pub(crate) struct ImageChoice {
     /// Series of its kernel
     #[arg(long, value_name = "SERIES", default_value = "6.12")]
     pub(crate) kernel: String,
-    /// Its apps: names from `brisk lab phone apps`
+    /// Its apps: names from `brisk phone apps`
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "evince,mousepad,galculator,xterm")]
     pub(crate) apps: Vec<String>,
     /// Folder with brisk's packages [default: target/dist, where make deb puts them]
@@ -91,7 +109,7 @@ pub(crate) struct ImageChoice {
 pub(crate) struct Phone {
     #[command(flatten)]
     pub(crate) image: ImageChoice,
-    /// Its flash: a name from `brisk lab presets`, or a TOML file
+    /// Its flash: a name from `brisk phone presets`, or a TOML file
     #[arg(long, value_name = "NAME|FILE", default_value = "galaxy-s5-emmc")]
     preset: String,
     /// Changes a parameter of the flash: read_us=200

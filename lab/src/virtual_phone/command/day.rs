@@ -11,8 +11,7 @@ use super::starts::{Measured, Start, Study, read};
 use crate::flash::PAGE_BYTES;
 use crate::phone::Catalogue;
 use crate::results::{DayCosts, DayPolicy, DayReport, DayRun, DayState, Document, PhoneMemory};
-use crate::study::suite::day::planned;
-use crate::study::suite::day::shown::days;
+use crate::study::day::{planned, trace};
 use crate::virtual_phone::measure::Brisk;
 use crate::virtual_phone::plan::{Surroundings, Task};
 use crate::vm::sources::Source;
@@ -41,8 +40,8 @@ pub(super) fn run(source: &Source, session: &Session, args: &DayArgs) -> anyhow:
     header.warnings.extend(super::returns::untold(&starts));
     let policies: Vec<DayPolicy> = compared.brisk.iter().map(|brisk| of_policy(brisk, &starts)).collect();
     let failed = policies.iter().flat_map(|day| &day.runs).any(|run| run.count(DayState::Failed) > 0);
-    let trace = days::trace(&args.replayed, &plan, &from);
-    let report = DayReport { header, phone, memory, trace, meter: None, policies };
+    let trace = trace(&args.replayed, &plan, &from);
+    let report = DayReport { header, phone, memory, trace, policies };
     session.finish(Document::from(report), &compared.outputs)?;
     Ok(ExitCode::from(u8::from(failed)))
 }
@@ -78,8 +77,6 @@ fn costs(start: &Start<Done>) -> DayCosts {
     DayCosts {
         programmed_bytes: (counted("flash_pages_programmed") + counted("flash_pages_moved")) * PAGE_BYTES,
         erases: counted("flash_erases"),
-        energy_uj: None,
-        cpu_ms: None,
     }
 }
 

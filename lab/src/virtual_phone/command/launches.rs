@@ -9,8 +9,7 @@ use brisk_core::stats::Summary;
 use super::arguments::LaunchArgs;
 use super::starts::{Measured, Start, Study, read};
 use crate::launch::series::{compare, summarise};
-use crate::phone::suite::gains;
-use crate::phone::{App, Catalogue, WriterSpec};
+use crate::phone::{App, Catalogue, WriterSpec, gains};
 use crate::results::conditions::{self, IDLE, WRITERS};
 use crate::results::{Condition, Document, LaunchReport, LaunchRun, ProveReport, SuiteApp, Temperature, WriterLoad};
 use crate::virtual_phone::measure::Brisk;
@@ -52,18 +51,7 @@ pub(super) fn run(source: &Source, session: &Session, args: &LaunchArgs) -> anyh
         .collect();
     let temperature = if args.warm { Temperature::Warm } else { Temperature::Cold };
     let apps: Vec<SuiteApp> = apps.into_iter().map(|app| of_app(app, temperature, &conditions, &starts)).collect();
-    let brisk = phone.virtual_time.as_ref().map(|of| of.brisk.clone()).unwrap_or_default();
-    let report = ProveReport {
-        header,
-        phone,
-        conditions,
-        gains: apps.iter().flat_map(gains).collect(),
-        apps,
-        storage: None,
-        settings: Vec::new(),
-        set_ups: vec![brisk.clone()].into_iter().filter(|words| !words.is_empty()).collect(),
-        config: brisk,
-    };
+    let report = ProveReport { header, phone, conditions, gains: apps.iter().flat_map(gains).collect(), apps };
     let failed = report.apps.iter().any(|app| app.sets.iter().all(|set| set.stages.is_empty()));
     session.finish(Document::from(report), &compared.outputs)?;
     Ok(ExitCode::from(u8::from(failed)))

@@ -7,8 +7,8 @@ use brisk_command::session::Session;
 use super::arguments::ReturnsArgs;
 use super::inside::{self, Done};
 use super::starts::{Measured, Start, Study, read};
-use crate::memory::suite::{against_first, policy_returns};
-use crate::results::{AppVisit, Document, PhoneMemory, PolicyReturns, Regime, RegimeReturns, RelaunchReport, Warning};
+use crate::memory::{against_first, policy_returns};
+use crate::results::{AppVisit, Document, PhoneMemory, PolicyReturns, RelaunchReport, Warning};
 use crate::virtual_phone::measure::Brisk;
 use crate::virtual_phone::plan::{Surroundings, Task};
 use crate::vm::sources::Source;
@@ -36,17 +36,9 @@ pub(super) fn run(source: &Source, session: &Session, args: &ReturnsArgs) -> any
     let limit_ms = f64::from(LIMIT_S) * 1e3;
     let mut policies: Vec<PolicyReturns> =
         compared.brisk.iter().map(|brisk| of_policy(apps, brisk, &starts, limit_ms)).collect();
-    against_first(&mut policies, &[], limit_ms);
+    against_first(&mut policies, limit_ms);
     header.warnings.extend(untold(&starts));
-    let report = RelaunchReport {
-        header,
-        phone,
-        memory,
-        limit_ms,
-        tight_bytes: None,
-        apart: Vec::new(),
-        regimes: vec![RegimeReturns { regime: Regime::Tight, policies }],
-    };
+    let report = RelaunchReport { header, phone, memory, limit_ms, policies };
     session.finish(Document::from(report), &compared.outputs)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -65,7 +57,7 @@ fn of_policy(apps: &[String], brisk: &Brisk, starts: &[Start<Done>], limit_ms: f
     let visits = |app: &String| -> (String, Vec<AppVisit>) {
         (app.clone(), all().filter(|visit| visit.app == *app).cloned().collect())
     };
-    policy_returns(&policy, &brisk.words(), apps.iter().map(visits).collect(), &[], limit_ms)
+    policy_returns(&policy, &brisk.words(), apps.iter().map(visits).collect(), limit_ms)
 }
 
 /// The warning of starts in which brisk did not hear which app is in front.

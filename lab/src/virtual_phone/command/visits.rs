@@ -32,6 +32,8 @@ pub(super) struct Visits<'a> {
     launcher: Launcher<'a>,
     screen: &'a mut dyn Screen,
     apps: Vec<Open>,
+    /// The app in front.
+    front: Option<usize>,
     /// Who ends apps where the kernel did not.
     killer: EndedBy,
     oom_kills: u64,
@@ -50,7 +52,7 @@ impl<'a> Visits<'a> {
         let open = |app: App| Ok(Open { answer: Answer::of(&app.id)?, app, turns: 0, resident: None });
         let apps = apps.into_iter().map(open).collect::<anyhow::Result<_>>()?;
         let flash = flash(launcher.sense)?;
-        Ok(Self { launcher, screen, apps, killer, oom_kills: oom_kills()?, flash, began: Instant::now() })
+        Ok(Self { launcher, screen, apps, front: None, killer, oom_kills: oom_kills()?, flash, began: Instant::now() })
     }
 
     /// Opens an app without measuring it.
@@ -62,6 +64,8 @@ impl<'a> Visits<'a> {
     /// Brings an app to the front.
     pub(super) fn bring_back(&mut self, at: usize, round: u64) -> anyhow::Result<AppVisit> {
         let mut ended = self.ended()?;
+        self.take_back()?;
+        self.front = Some(at);
         self.flash_since()?;
         let open = &mut self.apps[at];
         let run = match open.resident.take() {
@@ -91,6 +95,17 @@ impl<'a> Visits<'a> {
             flash_busy_ms: flash.busy_ms,
             ended,
         })
+    }
+
+    /// Takes back what the app in front was asked, where the next app would not get its keys otherwise.
+    fn take_back(&mut self) -> anyhow::Result<()> {
+        let Some(open) = self.front.take().map(|at| &mut self.apps[at]) else { return Ok(()) };
+        if let (Some(undo), Some(resident)) = (open.answer.undo, &mut open.resident)
+            && open.turns > 0
+        {
+            self.launcher.relaunch(resident, self.screen, &Input::Key(undo.to_owned()))?;
+        }
+        Ok(())
     }
 
     /// Closes all.

@@ -49,14 +49,8 @@ mglru_off() { echo n >/sys/kernel/mm/lru_gen/enabled || fail 'this kernel has no
 
 # writers_up SPEC: a service that writes as one that installs apps does, and brisk takes it for that by its name.
 writers_up() {
-    mkfifo /run/phone/writers
-    # Its input stays open: at the end of that it would end.
-    exec 9<>/run/phone/writers
-    # shellcheck disable=SC2016
-    systemd-run --quiet --unit=apt-writers.service \
-        /bin/sh -c 'exec brisk-lab lab phone write / <"$1"' sh /run/phone/writers ||
+    systemd-run --quiet --unit=apt-writers.service --uid=10000 --gid=10000 brisk-lab phone write "$1" ||
         fail 'no writers'
-    printf '%s\n' "$1" >&9
     sleep 5
     systemctl is-active --quiet apt-writers.service ||
         fail "no writers: $(journalctl --unit=apt-writers --output=cat | tail -n 1)"

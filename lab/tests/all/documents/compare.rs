@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use brisk_core::stats::Summary;
 use brisk_lab::results::{
     ALL_KINDS, Better, ChangeVerdict, ComparedMeasure, ComparisonReport, Document, FootprintReport, LaunchReport,
-    Stage, SuiteReport, Warning,
+    ProveReport, Stage, Warning,
 };
 use brisk_report::{CompareError, Condition, compare};
 use proptest::prelude::*;
@@ -228,17 +228,17 @@ fn differences_of_condition_are_named_and_other_modes_warned_of() {
     let [only] = report.header.warnings.as_slice() else { panic!("{:?}", report.header.warnings) };
     assert!(only.text.starts_with("before-0.json: few_repeats; after-0.json: few_repeats."), "{}", only.text);
     // A scheduler is what the conditions are meant to differ in, a load is not.
-    let (plain, mut other) = (samples::apps::suite(), samples::apps::suite());
+    let (plain, mut other) = (samples::apps::loads(), samples::apps::loads());
     other.phone.scheduler = Some("bfq".into());
     let [plain, other] = [plain, other].map(Document::from);
     let report = compared(&plain, &other);
     assert_eq!(report.differences.iter().map(|one| one.what.as_str()).collect::<Vec<_>>(), ["Scheduler of the phone"]);
     assert!(report.header.warnings.is_empty(), "{:?}", report.header.warnings);
-    let mut busier = other.get::<SuiteReport>().expect("a suite").clone();
+    let mut busier = other.get::<ProveReport>().expect("a proof").clone();
     busier.conditions[1].writer.as_mut().expect("a writer").target_bytes_per_s *= 2.0;
     let report = compared(&plain, &Document::from(busier));
     assert_eq!(report.header.warnings.len(), 1, "{:?}", report.header.warnings);
-    assert!(report.header.warnings[0].text.starts_with("Suite, background load: "), "{:?}", report.header.warnings);
+    assert!(report.header.warnings[0].text.starts_with("Prove, background load: "), "{:?}", report.header.warnings);
     // Pooled documents that differ among themselves.
     let (a, mut b) = (samples::footprint(), samples::footprint());
     b.requests += 1;

@@ -39,7 +39,7 @@ fn a_proof_comes_first_then_apps_then_studies_then_benchmarks() {
         .collect();
     let rank = |title: &String| match title {
         title if title.starts_with("Proof") => 0,
-        title if ["Launch", "Latency", "App suite", "What if"].iter().any(|app| title.starts_with(app)) => 1,
+        title if ["Launch", "Latency"].iter().any(|app| title.starts_with(app)) => 1,
         title if title.starts_with("Storage benchmark") => 3,
         _ => 2,
     };

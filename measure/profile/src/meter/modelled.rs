@@ -2,7 +2,7 @@
 //!
 //! energy = device + busy time x `awake_mw` + CPU time x `cpu_mw`
 //!
-//! - *device*: for a device of the lab or of the kernel lab's guest, the energy that its flash model counted for
+//! - *device*: for the flash of an emulated machine, the energy that its flash model counted for
 //!   commands, transfers, reads, programs and erases (each preset names the source of its energies; most are 165 mW of
 //!   array current times the operation's time). For any other device, its completed requests and bytes, times the
 //!   figures of the preset `galaxy-s5-emmc`.
@@ -14,7 +14,6 @@
 
 use std::time::Duration;
 
-use crate::lab_client::Device;
 use brisk_core::energy::AWAKE_MW;
 use brisk_core::snapshot::DiskTotals;
 use brisk_sense::Sense;
@@ -53,7 +52,6 @@ struct Totals {
 
 #[derive(Debug)]
 enum Source {
-    Lab(Box<Device>),
     Guest(Sense),
     Counters(Sense),
 }
@@ -67,16 +65,6 @@ pub struct Modelled {
 }
 
 impl Modelled {
-    #[must_use]
-    pub fn of_lab(device: Device, disk: &str) -> Self {
-        Self {
-            source: Source::Lab(Box::new(device)),
-            disk: disk.to_owned(),
-            constants: Constants::default(),
-            began: Totals::default(),
-        }
-    }
-
     /// Of the flash device of the kernel lab's guest.
     #[must_use]
     pub fn of_guest(sense: Sense, disk: &str) -> Self {
@@ -93,12 +81,6 @@ impl Modelled {
 
     fn totals(&self) -> Result<Totals> {
         match &self.source {
-            Source::Lab(device) => {
-                let status = device.status()?;
-                let energy_nj = status.model.get("energy_nj").and_then(serde_json::Value::as_f64);
-                let energy_nj = energy_nj.ok_or_else(|| MeterKind::Modelled.unusable("the lab counts no energy"))?;
-                Ok(Totals { device_uj: energy_nj / 1e3, busy_ms: status.requests.busy_ns as f64 / 1e6 })
-            }
             Source::Guest(sense) => {
                 let gone = || MeterKind::Modelled.unusable(format!("the guest has no flash device {}", self.disk));
                 let counted = guest_flash::read(sense, &self.disk)?.ok_or_else(gone)?;
@@ -135,7 +117,6 @@ impl Meter for Modelled {
     fn about(&self) -> About {
         let Constants { cpu_mw, awake_mw, .. } = self.constants;
         let (device, uncertainty) = match self.source {
-            Source::Lab(_) => ("the emulated device's operations by its preset's energies", "assumed energies"),
             Source::Guest(_) => (
                 "in virtual time, the emulated device's operations by its preset's energies",
                 "assumed energies, and a nanosecond an instruction",

@@ -61,7 +61,7 @@ impl Visitor for Model {
         };
         self.running.push_front(app.to_owned());
         let ended = self.running.split_off(self.room.min(self.running.len()));
-        let ended = ended.into_iter().map(|app| EndedApp { app, by: EndedBy::Oldest }).collect();
+        let ended = ended.into_iter().map(|app| EndedApp { app, by: EndedBy::Kernel }).collect();
         let wait_ms = if state == AppState::Hot { 100.0 } else { 1_000.0 };
         self.now += Duration::from_secs_f64(wait_ms / 1e3);
         Ok(Arrival { outcome: Ok(Came { state, ending: Ending::Settled, wait_ms, split: None }), flash, ended })
@@ -125,7 +125,7 @@ fn a_first_launch_is_no_kill_and_a_launch_after_an_end_is() {
     let states: Vec<DayState> = switches.iter().map(|one| one.state).collect();
     use DayState::{First, Hot, Killed};
     assert_eq!(states, [First, First, Hot, First, Killed, First, Hot]);
-    assert_eq!(switches[3].ended, [EndedApp { app: "b".to_owned(), by: EndedBy::Oldest }]);
+    assert_eq!(switches[3].ended, [EndedApp { app: "b".to_owned(), by: EndedBy::Kernel }]);
 }
 
 #[test]

@@ -1,10 +1,10 @@
-//! Documents about apps: launches, answers, the suite and what-if, with plausible numbers and a repeatable scatter.
+//! Documents about apps: launches, answers and proofs, with plausible numbers and a repeatable scatter.
 
 use brisk_core::stats::{Summary, paired_ratio};
 use brisk_lab::results::{
-    BothWays, Cause, ColdCheck, Condition, DeviceTime, Ending, LatencyReport, LatencyStep, LaunchComparison,
-    LaunchReport, LaunchRun, LaunchSet, Part, PhoneFacts, ProveReport, ScreenFacts, Split, SplitMethod, Stage,
-    StageSummary, StageTime, StorageUse, SuiteApp, SuiteReport, Temperature, WhatIfReport,
+    Cause, ColdCheck, Condition, Ending, LatencyReport, LatencyStep, LaunchComparison, LaunchReport, LaunchRun,
+    LaunchSet, Part, PhoneFacts, ProveReport, ScreenFacts, Split, SplitMethod, Stage, StageSummary, StageTime,
+    StorageUse, SuiteApp, Temperature,
 };
 use serde_json::{Value, json};
 
@@ -113,7 +113,6 @@ fn run(name: &str, i: usize, temperature: Temperature, parts: &Parts, far: bool)
         stages,
         settled_less_cpu_wait_ms: Some(wall - wait),
         storage: Some(storage(read_ms)),
-        device: (read_ms > 0.0).then_some(DeviceTime { busy_ms: read_ms * 1.09, in_flight_ms: read_ms * 1.07 }),
         cold: (temperature == Temperature::Cold).then(cold_check),
         threads_max: Some(17),
         watch_cpu_percent: 0.42 + 0.1 * scatter(name, i),
@@ -210,8 +209,8 @@ pub fn launch_of_two() -> LaunchReport {
 }
 
 /// Apps that are called as what they are, and as a condition.
-pub fn suite_of_namesakes() -> SuiteReport {
-    let mut report = suite();
+pub fn namesakes() -> ProveReport {
+    let mut report = loads();
     report.apps.truncate(3);
     for (app, name) in report.apps.iter_mut().zip(["terminal", "idle", "writers"]) {
         name.clone_into(&mut app.name);
@@ -317,7 +316,8 @@ const APPS: [(&str, &str, f64, f64, f64); 10] = [
     ("xterm", "terminal", 95.0, 120.0, 1.6),
 ];
 
-pub fn suite() -> SuiteReport {
+/// Ten apps without brisk, idle and with writers.
+pub fn loads() -> ProveReport {
     let mut apps: Vec<SuiteApp> = APPS
         .into_iter()
         .map(|(name, group, work, read, slower)| {
@@ -332,7 +332,7 @@ pub fn suite() -> SuiteReport {
         })
         .collect();
     let mut failed = app("galculator", "tool", Vec::new(), Vec::new());
-    failed.failure = Some("galculator is not in the phone's root: run `brisk lab phone up --apps galculator`".into());
+    failed.failure = Some("galculator is not in the image: add it with --apps galculator".into());
     apps.push(failed);
     let mut writers = condition("writers", "a background writer of large files and small synced ones");
     writers.writer = of(json!({
@@ -340,7 +340,7 @@ pub fn suite() -> SuiteReport {
         "syncs_per_s": summary(11.0, 8.0, 24),
     }));
     let conditions = [condition("idle", "nothing else runs"), writers];
-    SuiteReport { apps, ..on_s5(json!({ "phone": phone(), "conditions": conditions, "apps": [] })) }
+    ProveReport { apps, ..on_s5(json!({ "phone": phone(), "conditions": conditions, "apps": [], "gains": [] })) }
 }
 
 /// With brisk and without: most apps gain, one is worse.
@@ -376,21 +376,16 @@ pub fn prove() -> ProveReport {
             ],
         })
     };
-    let suite = suite();
+    let loads = loads();
     let with_brisk = |condition: &Condition| Condition {
         name: format!("{}_with_brisk", condition.name),
         text: format!("{}, brisk is at work", condition.text),
         ..condition.clone()
     };
     let conditions: Vec<Condition> =
-        suite.conditions.iter().flat_map(|condition| [condition.clone(), with_brisk(condition)]).collect();
+        loads.conditions.iter().flat_map(|condition| [condition.clone(), with_brisk(condition)]).collect();
     let gains: Vec<Value> = apps.iter().map(gain).collect();
-    let report = on_s5(json!({
-        "phone": suite.phone, "conditions": conditions, "gains": gains, "apps": [],
-        "storage": mixed_readers_and_writers(),
-        "settings": [{ "knob": "queue/loop0/mq-deadline/fifo_batch", "before": "16", "values": ["1"] }],
-        "set_ups": ["smartio: default for emmc"], "config": "[daemon]\n",
-    }));
+    let report = on_s5(json!({ "phone": loads.phone, "conditions": conditions, "gains": gains, "apps": [] }));
     ProveReport { apps, ..report }
 }
 
@@ -420,81 +415,11 @@ pub fn prove_in_virtual_time() -> ProveReport {
         "brisk": "as its package comes, with each engine tried first and held out in between",
         "starts": [start("idle", json!([])), start("idle_with_brisk", trials)],
     })));
-    report.settings.clear();
-    report.storage = None;
     report
 }
 
-/// Readers that gain and writers that lose a little.
-fn mixed_readers_and_writers() -> Value {
-    let both = |without: f64, ratio: f64| {
-        let without = summary(without, 3.0, 6);
-        let with = |value: f64| value * ratio;
-        let (low, high) = (with(without.low), with(without.high));
-        let with = Summary { median: with(without.median), low, high, min: low, max: high, ..without };
-        BothWays { without, with, ratio: summary(ratio, 2.0, 6) }
-    };
-    let jobs = |pattern: &str, read_alone, write_alone, read, write, factor| {
-        json!({
-            "pattern": pattern, "streams": 4, "stream_bytes": 8 << 20,
-            "read_alone_us": summary(read_alone, 2.0, 6), "write_alone_us": summary(write_alone, 2.0, 6),
-            "read_us": both(read_alone * read, factor), "write_us": both(write_alone * write, 1.06),
-            "read_slowdown": both(read, factor), "write_slowdown": both(write, 1.06),
-            "read_bytes_per_s": both(8e6, 1.0 / factor), "write_bytes_per_s": both(6e6, 0.95),
-            "bytes_per_s": both(11e6, 1.0), "energy_uj": both(740e3, 1.0),
-        })
-    };
-    json!({
-        "block_bytes": 4096,
-        "meter": {
-            "name": "modelled",
-            "what": "modelled, not measured: the emulated device's operations by its preset's energies",
-            "uncertainty": "assumed energies, so good for comparing settings only",
-        },
-        "jobs": [jobs("sequential", 72.0, 190.0, 26.0, 4.2, 0.21), jobs("random", 187.0, 410.0, 18.0, 7.9, 0.43)],
-    })
-}
-
-pub fn what_if() -> WhatIfReport {
-    let conditions = [
-        ("baseline", "the phone as it is", 1.0, 1.0),
-        ("cache_in_ram", "the apps' caches on tmpfs", 0.97, 0.9),
-        ("databases_in_ram", "SQLite files on tmpfs", 0.94, 0.7),
-        ("all_in_ram", "all files of the apps on tmpfs", 0.06, 0.0),
-        ("sync_off", "fsync and its like do nothing", 0.995, 0.1),
-        ("no_journal", "ext4 without journal", 1.0, 0.6),
-    ];
-    let apps: Vec<SuiteApp> = APPS[2..6]
-        .iter()
-        .map(|(name, group, work, read, _)| {
-            let sets: Vec<LaunchSet> = conditions
-                .iter()
-                .map(|(label, _, of_read, of_write)| {
-                    set(label, Temperature::Cold, &parts(*work, read * of_read, 140.0 * of_write), 6, None)
-                })
-                .collect();
-            let comparisons = sets[1..].iter().map(|other| comparison(other, &sets[0])).collect();
-            app(name, group, sets, comparisons)
-        })
-        .collect();
-    let sqlite = |(name, factor): (&str, f64)| {
-        json!({
-            "condition": name, "insert_per_s": summary(88.0 * factor, 5.0, 7),
-            "update_per_s": summary(81.0 * factor * 1.04, 5.0, 7),
-            "delete_per_s": summary(84.0 * factor * 0.98, 5.0, 7),
-        })
-    };
-    let factors = [("baseline", 1.0), ("databases_in_ram", 31.0), ("sync_off", 14.1), ("no_journal", 1.7)];
-    let conditions = conditions.map(|(name, text, ..)| condition(name, text));
-    let fields = json!({ "phone": phone(), "conditions": conditions, "apps": [], "sqlite": factors.map(sqlite) });
-    WhatIfReport { apps, ..on_s5(fields) }
-}
-
-/// The four kinds with hostile names, single runs, no splits, all endings, or nothing at all.
-pub fn ugly(
-    head: &brisk_lab::results::Header,
-    hostile: &str,
-) -> (LaunchReport, LatencyReport, SuiteReport, WhatIfReport) {
+/// The three kinds with hostile names, single runs, no splits, all endings, or nothing at all.
+pub fn ugly(head: &brisk_lab::results::Header, hostile: &str) -> (LaunchReport, LatencyReport, ProveReport) {
     let mut launch = launch_vs();
     launch.header = head.clone();
     launch.app = format!("{hostile} {}", "a very long name ".repeat(8));
@@ -549,24 +474,18 @@ pub fn ugly(
     latency.steps[1].limit = None;
     latency.steps[1].split = None;
 
-    let mut suite = suite();
-    suite.header = head.clone();
-    suite.phone.preset = hostile.into();
-    suite.phone.file_system = hostile.into();
-    suite.apps.truncate(1);
-    suite.apps[0].name = hostile.into();
-    suite.apps[0].sets.truncate(1);
-    suite.apps[0].comparisons.clear();
-    suite.apps[0].sets[0].split = None;
-    suite.apps[0].failure = Some(format!("it broke: {hostile}"));
-    suite.conditions[1].text = hostile.into();
-    suite.conditions[1].writer = of(json!({ "text": hostile, "target_bytes_per_s": 0.0 }));
+    let mut proof = loads();
+    proof.header = head.clone();
+    proof.phone.preset = hostile.into();
+    proof.phone.file_system = hostile.into();
+    proof.apps.truncate(1);
+    proof.apps[0].name = hostile.into();
+    proof.apps[0].sets.truncate(1);
+    proof.apps[0].comparisons.clear();
+    proof.apps[0].sets[0].split = None;
+    proof.apps[0].failure = Some(format!("it broke: {hostile}"));
+    proof.conditions[1].text = hostile.into();
+    proof.conditions[1].writer = of(json!({ "text": hostile, "target_bytes_per_s": 0.0 }));
 
-    let mut what_if = what_if();
-    what_if.header = head.clone();
-    what_if.apps.clear();
-    what_if.conditions.clear();
-    what_if.sqlite.truncate(1);
-    what_if.sqlite[0].condition = hostile.into();
-    (launch, latency, suite, what_if)
+    (launch, latency, proof)
 }

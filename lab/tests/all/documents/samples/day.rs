@@ -47,7 +47,7 @@ fn run(position: u32, round: u32, state: &str, wait_ms: f64, factor: f64) -> Val
             ],
         });
         let ended =
-            if state == "killed" { vec![json!({ "app": APPS[(*app + 1) % 5], "by": "oldest" })] } else { vec![] };
+            if state == "killed" { vec![json!({ "app": APPS[(*app + 1) % 5], "by": "brisk" })] } else { vec![] };
         json!({
             "trace_s": 30.0 * n as f64, "at_s": begin_s, "app": APPS[*app], "state": state,
             "ending": (state != "failed").then(|| json!({ "ending": "settled" })), "wait_ms": wait_ms, "split": split,
@@ -63,8 +63,7 @@ fn run(position: u32, round: u32, state: &str, wait_ms: f64, factor: f64) -> Val
     let switches: Vec<Value> = VISITS.iter().enumerate().map(switch).collect();
     json!({
         "round": round, "position": position, "switches": switches, "duration_s": 40.0 * factor,
-        "costs": { "programmed_bytes": 140u64 << 20, "erases": 61, "energy_uj": 5.1e6 * factor,
-        "cpu_ms": 9_100.0 * factor },
+        "costs": { "programmed_bytes": 140u64 << 20, "erases": 61 },
     })
 }
 
@@ -89,7 +88,6 @@ pub fn day() -> DayReport {
                 json!({ "trace_app": of, "app": app, "switches": 3 })
             }).collect::<Vec<_>>(),
         },
-        "meter": { "name": "modelled", "what": "operations of the flash", "uncertainty": "assumed energies" },
         "policies": [
             { "name": "default", "text": "swap on flash, apps in the background \
                                           frozen", "runs": rounds(1, "swapped", 2_600.0) },

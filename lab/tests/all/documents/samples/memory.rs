@@ -28,7 +28,7 @@ fn visit(app: &str, round: u32, state: &str, ms: f64, ended: &[&str]) -> Value {
             "storage": null, "before": before, "after": before, "touched": touched,
         },
         "flash_read_bytes": 15_000_000, "flash_written_bytes": 4_000_000, "flash_busy_ms": ms * 0.8,
-        "ended": ended.iter().map(|app| json!({ "app": app, "by": "oldest" })).collect::<Vec<_>>(),
+        "ended": ended.iter().map(|app| json!({ "app": app, "by": "brisk" })).collect::<Vec<_>>(),
     })
 }
 
@@ -44,8 +44,8 @@ fn policy(name: &str, text: &str, state: &str, factor: f64, base: f64) -> Value 
             times.iter().zip(0..).map(|(ms, round)| visit(APPS[n].0, round, state, *ms, ended)).collect();
         json!({ "app": APPS[n].0, "visits": visits, "end_ms": Summary::of(&times) })
     };
-    let counted: Vec<Vec<f64>> = (0..2).map(|n| times(factor, n)).collect();
-    let slow: Vec<Vec<f64>> = (0..2).map(|n| times(base, n)).collect();
+    let counted: Vec<Vec<f64>> = (0..3).map(|n| times(factor, n)).collect();
+    let slow: Vec<Vec<f64>> = (0..3).map(|n| times(base, n)).collect();
     fn slices(all: &[Vec<f64>]) -> Vec<&[f64]> {
         all.iter().map(Vec::as_slice).collect()
     }
@@ -53,47 +53,32 @@ fn policy(name: &str, text: &str, state: &str, factor: f64, base: f64) -> Value 
     json!({
         "policy": name, "text": text, "apps": [app(0), app(1), app(2)], "sum_ms": sum_of_medians(&slices(&counted)),
         "ratio": ratio,
-        "read_bytes": 31e6 * factor, "written_bytes": 8e6 * factor, "busy_ms": 9_000.0 * factor, "failure": null,
+        "read_bytes": 31e6 * factor, "written_bytes": 8e6 * factor, "busy_ms": 9_000.0 * factor,
     })
 }
 
 pub fn relaunch() -> RelaunchReport {
-    let policies = |slow: f64| {
-        json!([
-            policy(
-                "default",
-                "swap on flash as the kernel does it, apps in the background frozen",
-                "swapped",
-                slow,
-                slow
-            ),
-            policy("zram", "compressed memory instead of flash", "swapped", slow * 0.12, slow),
-            policy("none", "no swap: the app that was in front longest ago is ended", "killed", slow * 0.7, slow),
-        ])
-    };
     report(
         &header(None),
         json!({
             "phone": super::apps::phone(), "memory": { "limit_bytes": 600u64 << 20, "swap_bytes": 1200u64 << 20 },
-            "limit_ms": 40_000.0, "tight_bytes": 423_624_704, "apart": ["chromium"],
-            "regimes": [
-                { "regime": "tight", "policies": policies(0.05) },
-                { "regime": "full", "policies": policies(1.0) },
+            "limit_ms": 40_000.0,
+            "policies": [
+                policy("no brisk", "brisk does not run", "swapped", 1.0, 1.0),
+                policy("brisk", "brisk and brisk-session run as their packages come", "swapped", 0.12, 1.0),
+                policy("brisk (iram)", "brisk runs with iram named, and brisk-session", "killed", 0.7, 1.0),
             ],
         }),
     )
 }
 
-/// With too few returns, a failure and a hostile name.
+/// With too few returns and a hostile name.
 pub fn ugly(head: &brisk_lab::results::Header, hostile: &str) -> RelaunchReport {
     let mut report = relaunch();
     report.header = head.clone();
     report.phone.preset = hostile.into();
-    report.apart = vec![hostile.into()];
-    report.regimes[0].policies.clear();
-    let policies = &mut report.regimes[1].policies;
+    let policies = &mut report.policies;
     policies[0].policy = hostile.into();
-    policies[0].failure = Some(hostile.into());
     policies[0].apps[0].app = hostile.into();
     policies[1].apps.clear();
     policies[2].sum_ms = None;

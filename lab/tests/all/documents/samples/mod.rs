@@ -8,7 +8,6 @@ pub mod day;
 pub mod heap_study;
 pub mod hunt;
 pub mod memory;
-pub mod memory_study;
 pub mod pairs;
 pub mod prediction;
 pub mod swap;
@@ -474,7 +473,7 @@ pub fn all() -> Vec<Document> {
 
 /// Documents in which names of different dimensions are the same.
 pub fn coinciding() -> Vec<Document> {
-    vec![Document::from(apps::launch_of_two()), Document::from(apps::suite_of_namesakes())]
+    vec![Document::from(apps::launch_of_two()), Document::from(apps::namesakes())]
 }
 
 /// The same with the names of their snapshots.
@@ -491,13 +490,11 @@ fn one_of_each() -> Vec<(&'static str, Document)> {
         ("schedulers", Document::from(schedulers())),
         ("footprint", Document::from(footprint())),
         ("frontier", Document::from(frontier())),
-        ("memory-study", Document::from(memory_study::study())),
         ("heap-study", Document::from(heap_study::study())),
         ("launch", Document::from(apps::launch())),
         ("launch-vs", Document::from(apps::launch_vs())),
         ("latency", Document::from(apps::latency())),
-        ("suite", Document::from(apps::suite())),
-        ("what-if", Document::from(apps::what_if())),
+        ("loads", Document::from(apps::loads())),
         ("prove", Document::from(apps::prove())),
         ("prove-virtual", Document::from(apps::prove_in_virtual_time())),
         ("profile", Document::from(profile())),
@@ -507,7 +504,6 @@ fn one_of_each() -> Vec<(&'static str, Document)> {
         ("kernel-hunt", Document::from(hunt::hunt())),
         ("relaunch", Document::from(memory::relaunch())),
         ("swap-replay", Document::from(swap::replay())),
-        ("swap-real", Document::from(swap::in_real_time())),
         ("swap-show", Document::from(swap::show())),
         ("day", Document::from(day::day())),
         ("prediction", Document::from(prediction::prediction())),

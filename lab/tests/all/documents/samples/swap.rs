@@ -26,18 +26,6 @@ fn cell(n: u32) -> Value {
     json!({ "column": column, "row": row, "direction": direction, "app": (row / 3) % 7, "pages": 40 + n % 50 })
 }
 
-/// The same replays on a device of the lab.
-pub fn in_real_time() -> SwapReport {
-    let mut report = replay();
-    report.device = Some(brisk_lab::results::SwapDevice {
-        name: "a device of the lab".to_owned(),
-        depth_requests: 4,
-        scheduler: Some("mq-deadline".to_owned()),
-    });
-    report.pause_max_s = Some(1.0);
-    report
-}
-
 pub fn replay() -> SwapReport {
     let of = |policy: &str, swap_in: &str, rate: f64, wait_ms: f64, request: f64, reserve: f64| {
         let three = |value: f64| json!(summary(value, 6.0, 3));

@@ -82,7 +82,7 @@ fn all_ugly() -> Vec<Document> {
         (point.scheduler, point.read_ratio) = (hostile.into(), f64::INFINITY);
         point.loads.truncate(1);
     }
-    let (launch, latency, suite, what_if) = apps::ugly(&head, hostile);
+    let (launch, latency, proof) = apps::ugly(&head, hostile);
     let mut odd = profile();
     odd.header = head.clone();
     odd.workloads.clear();
@@ -115,8 +115,7 @@ fn all_ugly() -> Vec<Document> {
         Document::from(frontier),
         Document::from(launch),
         Document::from(latency),
-        Document::from(suite),
-        Document::from(what_if),
+        Document::from(proof),
         Document::from(odd),
         Document::from(lab),
         Document::from(bench_lab),

@@ -1,0 +1,45 @@
+//! Dimensions and measures of this kind.
+
+use super::memory::BYTES_OF_MIB;
+use brisk_report::measures::unit::*;
+use brisk_report::measures::{Dimension, Measure, dimension, lower, shown, words};
+
+pub(super) const LAYER: Dimension = dimension("layer");
+pub(super) const SWITCH: Dimension = dimension("switch");
+pub(super) const APPS: Measure = shown("apps", TALLY);
+pub(super) const APPS_ENDED: Measure = words("apps ended");
+pub(super) const AT: Measure = shown("at", S);
+pub(super) const AVAILABLE: Measure = shown("available", BYTES);
+pub(super) const DURATION: Measure = shown("duration", S);
+pub(super) const DWELL: Measure = shown("dwell", MS);
+pub(super) const ERASES: Measure = shown("erases", TALLY);
+pub(super) const FAILURE: Measure = words("failure");
+pub(super) const FLASH_READ: Measure = shown("flash read", BYTES);
+pub(super) const FLASH_WRITTEN: Measure = shown("flash written", BYTES);
+pub(super) const IN_MEMORY: Measure = shown("in memory", BYTES);
+pub(super) const IN_MEMORY_AT_THE_END: Measure = shown("in memory at the end", BYTES);
+pub(super) const IN_SWAP: Measure = shown("in swap", BYTES);
+pub(super) const IN_SWAP_AT_THE_END: Measure = shown("in swap at the end", BYTES);
+pub(super) const LONGEST: Measure = shown("longest", MS);
+pub(super) const MEDIAN_WAIT: Measure = lower("median wait", MS);
+pub(super) const MEMORY: Measure = shown("memory", BYTES_OF_MIB);
+pub(super) const ORDER_OF_RUNS: Measure = words("order of runs");
+pub(super) const PROGRAMMED: Measure = lower("programmed", BYTES);
+pub(super) const READ: Measure = shown("read", BYTES);
+pub(super) const REFAULTS: Measure = shown("refaults", TALLY);
+pub(super) const SUM_OF_WAITS: Measure = lower("sum of waits", MS);
+pub(super) const SWAPPED_IN: Measure = shown("swapped in", BYTES);
+pub(super) const SWAPPED_OUT: Measure = shown("swapped out", BYTES);
+pub(super) const SWITCHES_TO_KILLED_APPS: Measure = lower("switches to killed apps", TIMES);
+pub(super) const TIME_MEASURE: Measure = shown("time", MS);
+pub(super) const WAIT: Measure = shown("wait", MS);
+pub(super) const WAITS: Measure = shown("waits", MS);
+pub(super) const WHAT_IT_DOES: Measure = words("what it does");
+pub(super) const WITHIN_A_SECOND: Measure = shown("below 1 s", SHARE);
+pub(super) const WITHOUT_FIRST_LAUNCHES: Measure = shown("without first launches", MS);
+pub(super) const WRITTEN: Measure = shown("written", BYTES);
+pub(super) const TIMES_STARTED: Measure = shown("first launch", TALLY);
+pub(super) const TIMES_HOT: Measure = shown("hot", TALLY);
+pub(super) const TIMES_SWAPPED: Measure = shown("swapped", TALLY);
+pub(super) const TIMES_KILLED: Measure = shown("killed", TALLY);
+pub(super) const TIMES_FAILED: Measure = shown("failed", TALLY);
