@@ -107,6 +107,20 @@ impl Step {
     }
 }
 
+const DISABLE_SERVICE: &str = "systemctl disable briskd";
+const DISABLE_TIMER: &str = "systemctl disable --now brisk-tune.timer";
+
+fn undo_swap() -> String {
+    format!("[ ! -e '{}' ] || brisk swap undo", brisk_act::SWAP_RECORD)
+}
+
+/// Whether a command is one by which a step is taken back. The daemon can write into the folder of the record, and what
+/// stands in that is run by root without the limits of the service.
+fn is_an_undo(command: &str, init: Init) -> bool {
+    let of_service = [init.stop("briskd"), init.disable("briskd"), DISABLE_SERVICE.to_owned()];
+    of_service.iter().chain([&DISABLE_TIMER.to_owned(), &undo_swap()]).any(|undo| undo == command)
+}
+
 /// A step that was done, and how it is taken back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -166,8 +180,8 @@ fn plan(facts: &Facts) -> Vec<Step> {
             Step::todo("service", "briskd starts now, as it does with the machine", init.start(), init.stop("briskd"))
         }
         (true, Some(false)) => {
-            let undo = "systemctl disable briskd";
-            Step::todo("service", "briskd runs, and starts with the machine from now on", init.enable(), undo)
+            let says = "briskd runs, and starts with the machine from now on";
+            Step::todo("service", says, init.enable(), DISABLE_SERVICE)
         }
         (false, None | Some(false)) => {
             Step::todo("service", "briskd starts now, and with the machine", init.enable(), init.disable("briskd"))
@@ -175,10 +189,7 @@ fn plan(facts: &Facts) -> Vec<Step> {
     };
     let swap = match &facts.swap {
         Swap::Made => Step::fine("swap", "brisk made the swap area of this machine"),
-        Swap::Proposed(what) => {
-            let undo = format!("[ ! -e '{}' ] || brisk swap undo", brisk_act::SWAP_RECORD);
-            Step::todo("swap", what, "brisk swap setup --yes", undo)
-        }
+        Swap::Proposed(what) => Step::todo("swap", what, "brisk swap setup --yes", undo_swap()),
         Swap::Not(why) => Step::fine("swap", format!("none is made: {why}")),
     };
     let kernel = (!facts.kernel_lacks.is_empty()).then(|| {
@@ -196,7 +207,6 @@ fn plan(facts: &Facts) -> Vec<Step> {
         Step::yours("kernel", says, command)
     });
     let due = facts.due.as_deref().unwrap_or_default().join("; ");
-    let timer = "brisk-tune.timer";
     let tuning = match facts.is_timer_on {
         _ if facts.due.as_ref().is_some_and(Vec::is_empty) => {
             Step::fine("tuning", "all that engines weigh by is measured")
@@ -208,8 +218,8 @@ fn plan(facts: &Facts) -> Vec<Step> {
         Some(false) => Step::todo(
             "tuning",
             format!("the service measures storage bit by bit, while nothing else uses it{}", after(&due)),
-            format!("systemctl enable --now {timer}"),
-            format!("systemctl disable --now {timer}"),
+            "systemctl enable --now brisk-tune.timer",
+            DISABLE_TIMER,
         ),
         None => Step::yours("tuning", format!("storage is to be measured once{}", after(&due)), "brisk tune"),
     };
@@ -280,7 +290,14 @@ fn undo(args: &Args) -> anyhow::Result<ExitCode> {
     let (mut taken, mut left) = (Vec::new(), read(&args.record)?);
     for nth in (0..left.len()).rev() {
         remark(&format!("{}: {}", left[nth].name, left[nth].undo));
-        match shell(&left[nth].undo) {
+        let run = match is_an_undo(&left[nth].undo, Init::of_machine()) {
+            true => shell(&left[nth].undo),
+            false => Err(anyhow::anyhow!(
+                "no step of brisk is taken back by this command, so it is not run: see who wrote {}",
+                args.record.display()
+            )),
+        };
+        match run {
             Ok(()) => {
                 taken.push(left.remove(nth).name);
                 keep(&args.record, &left)?;
@@ -449,6 +466,17 @@ mod tests {
         let facts = Facts { is_running: true, is_enabled: Some(true), is_timer_on: Some(true), due: None, ..bare() };
         assert_eq!(states(&facts)[0], ("service", State::Fine));
         assert!(plan(&facts)[2].says.starts_with("the service measures storage"), "{:?}", plan(&facts)[2]);
+    }
+
+    #[test]
+    fn a_record_has_undos_of_steps_and_runs_nothing_else() {
+        for facts in [bare(), Facts { is_enabled: Some(true), ..bare() }, Facts { is_running: true, ..bare() }] {
+            for step in plan(&facts).iter().filter(|step| step.state == State::Todo) {
+                assert!(is_an_undo(&step.undo, facts.init), "{}", step.undo);
+                assert!(!is_an_undo(&format!("{}; id", step.undo), facts.init));
+            }
+        }
+        assert!(!is_an_undo("", Init::Other) && !is_an_undo("touch /x", Init::Systemd));
     }
 
     #[test]

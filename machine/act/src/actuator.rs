@@ -25,6 +25,7 @@ use brisk_core::knob::{Knob, QueueSetting};
 use brisk_core::order::Order as _;
 use brisk_core::outcome::{Outcome, Outcomes};
 use brisk_core::state::ChangedExternally;
+pub(crate) use files::vm_file;
 
 use crate::keeper::Keeper;
 use crate::once::stops::{Limit, Sensed};

@@ -7,9 +7,11 @@
 //! `journal/file.rs` has the format of the file.
 
 pub(crate) mod file;
+mod places;
 mod setting_text;
 
 use std::fs;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use brisk_core::knob::{Knob, QueueSetting};
@@ -116,7 +118,8 @@ impl Journal {
         }
         let run_dir = paths.journal.parent().map_or(Ok(()), crate::make_run_dir);
         run_dir
-            .and_then(|()| fs::create_dir_all(&paths.journal))
+            .and_then(|()| fs::DirBuilder::new().recursive(true).mode(0o700).create(&paths.journal))
+            .and_then(|()| file::check_dir(&paths.journal))
             .map_err(|source| Error::Journal { path: paths.journal.clone(), source })?;
         let owner = Owner::this(&paths.proc);
         let file = paths.journal.join(format!("{name}.{}.json", owner.pid));
@@ -132,7 +135,7 @@ impl Journal {
     pub fn of_process(name: &str, pid: u32, paths: &Paths) -> Result<Self, Error> {
         let mut journal = Self::open(name, paths)?;
         journal.file = paths.journal.join(format!("{name}.{pid}.json"));
-        journal.record = match (load(&journal.file), Owner::of(&paths.proc, pid)) {
+        journal.record = match (load(&journal.file, paths), Owner::of(&paths.proc, pid)) {
             (Some(Loaded { record, .. }), _) => record,
             (None, Some(owner)) => Record { owner, ..journal.record.clone() },
             (None, None) => return Err(Error::NoProcess { pid }),
@@ -331,7 +334,7 @@ impl Journal {
         let dir = self.file.parent()?;
         journals(dir)
             .filter(|file| *file != self.file)
-            .filter_map(|file| load(&file))
+            .filter_map(|file| load(&file, &self.paths))
             .flat_map(|loaded| loaded.record.entries)
             .find(|e| e.is_of(queue) && e.setting == QueueSetting::DriverTags && e.backing_file == queue.backing_file())
             .and_then(|e| e.ours)

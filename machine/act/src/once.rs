@@ -47,6 +47,11 @@ use crate::setting_file::By;
 use crate::worker::{Cancel, Worker};
 use crate::{Error, Journal, Paths};
 
+/// Names of the files of control groups that actions change and put back.
+pub(crate) fn files_of_groups() -> [&'static str; 4] {
+    [freezer::Freezer::Unified.file(), freezer::Freezer::Old.file(), reclaim::LIMIT, reclaim::SWAPPINESS]
+}
+
 /// What actions use of the actuator.
 pub(crate) struct Means<'a> {
     pub(crate) paths: &'a Paths,

@@ -76,7 +76,7 @@ fn living(paths: &Paths) -> Result<Vec<RunningOwner>, Error> {
         _ => {}
     }
     let of = |file: &Path| {
-        let record = load(file)?.record;
+        let record = load(file, paths)?.record;
         let changes = !record.is_empty() && record.owner.is_alive(&paths.proc);
         changes.then(|| RunningOwner {
             settings: record.len(),

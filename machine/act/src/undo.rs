@@ -50,9 +50,10 @@ pub struct Report {
 pub fn restore_leftovers(paths: &Paths) -> Result<Vec<(String, Report)>, Error> {
     let mut reports = Vec::new();
     let mut failed = Vec::new();
+    file::check_dir(&paths.journal).map_err(|source| Error::Journal { path: paths.journal.clone(), source })?;
     remove_unfinished(paths);
     for file in journals(&paths.journal) {
-        let Some(file::Loaded { mut record, lost }) = load(&file) else { continue };
+        let Some(file::Loaded { mut record, lost }) = load(&file, paths) else { continue };
         if record.owner.is_alive(&paths.proc) {
             continue;
         }
@@ -78,7 +79,7 @@ pub fn restore_leftovers(paths: &Paths) -> Result<Vec<(String, Report)>, Error> 
 #[must_use]
 pub fn damaged_journals(paths: &Paths) -> Vec<DamagedJournal> {
     let of = |file: PathBuf| {
-        let lost = load(&file).map(|loaded| loaded.lost);
+        let lost = load(&file, paths).map(|loaded| loaded.lost);
         DamagedJournal { file, lost }
     };
     let unread = journals(&paths.journal).map(of).filter(|journal| journal.lost.is_none() && journal.file.exists());
@@ -99,7 +100,11 @@ impl fmt::Display for DamagedJournal {
         match self.lost {
             None => write!(f, "the journal {file} cannot be read, so what it tells is not put back")?,
             Some(lost) => {
-                write!(f, "the journal {file} is damaged: {lost} of its settings cannot be read and are not put back")?;
+                write!(
+                    f,
+                    "the journal {file} is damaged: {lost} of its settings cannot be read or are none of brisk's, and \
+                     are not put back"
+                )?;
             }
         }
         f.write_str(": restart the machine, which does that, or set things right by hand, and remove it")

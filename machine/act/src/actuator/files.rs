@@ -75,7 +75,7 @@ impl Actuator {
 }
 
 /// The file of a setting of virtual memory.
-fn vm_file(paths: &Paths, setting: VmSetting) -> PathBuf {
+pub(crate) fn vm_file(paths: &Paths, setting: VmSetting) -> PathBuf {
     match setting {
         VmSetting::LruGenMinTtlMs => paths.sysfs.join("kernel/mm"),
         _ => paths.proc.join("sys/vm"),

@@ -14,15 +14,19 @@
 //! last line, of which one is enough) say how many there are. Versions 1 and 2 were one JSON object without checksums,
 //! and are still read.
 //!
-//! Properties: `no_damage_to_a_journal_restores_a_wrong_value`; a file is replaced in one step.
+//! Properties: `no_damage_to_a_journal_restores_a_wrong_value`; `a_journal_names_knobs_and_no_other_file`; a file is
+//! replaced in one step.
 
 use brisk_core::order::Order as _;
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Mode, OFlags, open};
 use serde::{Deserialize, Serialize};
 
+use super::places::Places;
 use super::{Record, SCHEMA_VERSION};
 use crate::Paths;
 use crate::owner::Owner;
@@ -30,6 +34,8 @@ use crate::owner::Owner;
 /// Versions that are one JSON object.
 const PLAIN_VERSIONS: std::ops::RangeInclusive<u32> = 1..=2;
 const EXTENSION: &str = "json";
+/// More was not written by brisk.
+const BYTES_MAX: u64 = 64 << 20;
 /// Extension of a journal that is being written.
 const FRESH: &str = "new";
 /// What is appended to the name of a damaged journal, once what can be read of it is undone.
@@ -128,9 +134,46 @@ fn files(dir: &Path, extension: &str) -> impl Iterator<Item = PathBuf> {
     files.into_iter()
 }
 
-/// What a journal holds; `None` as for [`decode`], and when it is gone.
-pub(crate) fn load(file: &Path) -> Option<Loaded> {
-    decode(&fs::read(file).ok()?)
+/// What a journal holds; `None` as for [`decode`], and when it is gone or not this user's alone. Lines that name
+/// something that is no knob count as lost.
+pub(crate) fn load(file: &Path, paths: &Paths) -> Option<Loaded> {
+    let mut loaded = decode(&read(file).ok()?)?;
+    loaded.lost += Places::of(paths).drop_others(&mut loaded.record);
+    Some(loaded)
+}
+
+/// Reads a regular file of this user's, which is the only one who may write it. Nothing else is waited for or followed.
+fn read(file: &Path) -> io::Result<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = File::from(open(file, flags, Mode::empty())?);
+    let found = opened.metadata()?;
+    if !found.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    is_own(&found)?;
+    let mut bytes = Vec::new();
+    opened.take(BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Refuses a folder of journals that another user has, or may write: what is in it is done as root. None is fine.
+pub(crate) fn check_dir(dir: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(dir) {
+        Ok(found) if found.is_dir() => is_own(&found),
+        Ok(_) => Err(io::ErrorKind::NotADirectory.into()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_own(found: &Metadata) -> io::Result<()> {
+    let (owner, user) = (found.uid(), rustix::process::geteuid().as_raw());
+    let why = match found.mode() & 0o022 {
+        _ if owner != user => format!("it is of user {owner}, not of {user}: remove it, or use another run directory"),
+        0 => return Ok(()),
+        _ => "others may write it: remove it".to_owned(),
+    };
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
 }
 
 /// Sets a damaged journal aside as it is, for people to read.
@@ -145,7 +188,9 @@ pub(crate) fn save(file: &Path, record: &Record) -> io::Result<()> {
         // Who was killed in the middle of saving has left the fresh one.
         return remove(file).and_then(|()| remove(&fresh));
     }
-    let mut out = File::create(&fresh)?;
+    // Whatever is there is not opened.
+    remove(&fresh)?;
+    let mut out = File::options().write(true).create_new(true).mode(0o600).open(&fresh)?;
     out.write_all(&encode(record)?)?;
     out.sync_all()?;
     fs::rename(&fresh, file)?;

@@ -26,7 +26,8 @@ use crate::worker::CHUNK_BYTES;
 use crate::{Error, Journal};
 
 const RECLAIM: &str = "memory.reclaim";
-const LIMIT: &str = "memory.limit_in_bytes";
+pub(super) const LIMIT: &str = "memory.limit_in_bytes";
+pub(super) const SWAPPINESS: &str = "memory.swappiness";
 
 /// The memory controller of a group.
 enum Controller {
@@ -129,7 +130,7 @@ pub(super) fn drop_page_cache(journal: &mut Journal, group: &Group<'_>) -> Resul
         let done = if is_unified {
             write(&dir.join(RECLAIM), &format!("{before_bytes} swappiness=0"))
         } else {
-            let swappiness: Vec<PathBuf> = tree(&dir).iter().map(|dir| dir.join("memory.swappiness")).collect();
+            let swappiness: Vec<PathBuf> = tree(&dir).iter().map(|dir| dir.join(SWAPPINESS)).collect();
             let empty = || write(&dir.join("memory.force_empty"), "0");
             hold_during(journal, &group.by(), &swappiness, "0", empty).and_then(|emptied| emptied)
         };

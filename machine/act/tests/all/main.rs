@@ -7,6 +7,7 @@ mod group;
 mod group_settings;
 mod journal;
 mod journal_lines;
+mod journal_places;
 mod keeper;
 mod kills;
 mod loop_device;
