@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::{AtBoot, FlashArea, Result, SwapAreaError, SwapPlan, failed, parent};
 
 const VERSION: u32 = 1;
+/// A record has a few hundred bytes.
+const BYTES_MAX: u64 = 64 << 10;
 
 /// What was made and not removed yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,10 +95,10 @@ fn new_uuid() -> Result<String> {
 }
 
 pub(super) fn load(path: &Path) -> Result<Option<Record>> {
-    let bytes = match fs::read(path) {
+    let bytes = match brisk_program::files::read(path, BYTES_MAX) {
         Ok(bytes) => bytes,
-        Err(source) if source.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(source) => return Err(failed("read", path)(source)),
+        Err(error) if error.is_missing() => return Ok(None),
+        Err(error) => return Err(failed("read", path)(io::Error::other(error))),
     };
     let damaged = |why: String| SwapAreaError::Damaged { path: path.to_owned(), why };
     let record: Record = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
