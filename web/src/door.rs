@@ -6,7 +6,7 @@
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd as _, OwnedFd};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Duration;
@@ -99,9 +99,14 @@ impl Door {
     }
 }
 
-/// A socket for its owner alone; one that a killed process left is replaced.
+/// A socket for its owner alone; one of this user that a killed process left is replaced, and nothing else.
 fn bind(path: &Path) -> io::Result<UnixListener> {
-    if UnixStream::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
+    let is_own_socket =
+        |found: std::fs::Metadata| found.file_type().is_socket() && found.uid() == rustix::process::geteuid().as_raw();
+    // Also what is no socket refuses a connection.
+    if std::fs::symlink_metadata(path).is_ok_and(is_own_socket)
+        && UnixStream::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+    {
         std::fs::remove_file(path)?;
     }
     let listener = UnixListener::bind(path)?;
@@ -182,5 +187,19 @@ mod tests {
         drop(Door::open(&address).expect("a socket"));
         let _running = Door::open(&address).expect("replaced");
         assert!(Door::open(&address).is_err());
+    }
+
+    #[test]
+    fn what_is_no_socket_is_not_removed() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (file, link) = (dir.path().join("thesis.odt"), dir.path().join("link"));
+        drop(Door::open(&Address::Unix(dir.path().join("socket"))).expect("a socket"));
+        std::fs::write(&file, "precious").expect("written");
+        std::os::unix::fs::symlink(dir.path().join("socket"), &link).expect("a link");
+        for path in [&file, &link] {
+            assert!(Door::open(&Address::Unix(path.clone())).is_err());
+            assert!(path.symlink_metadata().is_ok(), "{} is there", path.display());
+        }
+        assert_eq!(std::fs::read_to_string(file).expect("there"), "precious");
     }
 }

@@ -1,11 +1,13 @@
 //! A record of the daemon, for the page of makers: the moments at which something was decided, each with what was seen,
-//! what was decided, and what was written. It is read once and stays in memory; nothing else is asked.
+//! what was decided, and what was written. It is read once and stays in memory; nothing else is asked. What a record of
+//! a few megabytes unpacks to may be gigabytes, so that only the newest moments stay that fit [`BYTES_MAX`].
 //!
 //! A record without decisions, as `brisk monitor` writes, has its samples as moments.
 //!
-//! Properties: `each_decision_is_a_moment_with_what_led_to_it`; `a_record_without_decisions_shows_its_samples`.
+//! Properties: `each_decision_is_a_moment_with_what_led_to_it`; `a_record_without_decisions_shows_its_samples`;
+//! `of_a_record_that_unpacks_to_much_the_newest_moments_stay`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -24,6 +26,8 @@ const SPANS: u64 = 288;
 const BEFORE_S: u64 = 300;
 /// Events that are kept of those before a moment.
 const EVENTS_MAX: usize = 100;
+/// What is kept of a record, by its length as JSON; in memory it is about as large.
+const BYTES_MAX: usize = 256 << 20;
 
 /// A record.
 #[derive(Debug, Default)]
@@ -35,6 +39,8 @@ pub(crate) struct Recorded {
     points: Vec<Point>,
     /// Whether a part of it could not be read.
     pub(crate) is_damaged: bool,
+    /// Moments that were left out, the earliest, as all of them are too much.
+    pub(crate) left_out: usize,
 }
 
 /// When something was decided.
@@ -106,7 +112,7 @@ impl Recorded {
     /// # Errors
     /// When it is no record, or cannot be read.
     pub(crate) fn read(path: &Path) -> brisk_record::Result<Self> {
-        let mut taken = Taken::default();
+        let mut taken = Taken::of_at_most(BYTES_MAX);
         let lost: Lost = brisk_record::read_with_older_part(path, |item| {
             taken.take(item);
             Ok::<(), brisk_record::Error>(())
@@ -184,13 +190,69 @@ struct Taken {
     events: Vec<Event>,
     number: u64,
     /// Those whose moment by the wall clock the next sample tells.
-    undated: Vec<brisk_core::event::Event>,
-    decisions: Vec<Moment>,
-    samples: Vec<Moment>,
+    undated: VecDeque<brisk_core::event::Event>,
+    decisions: Moments,
+    samples: Moments,
     points: Vec<(Point, Option<u64>)>,
 }
 
+/// The newest moments that fit.
+#[derive(Debug, Default)]
+struct Moments {
+    /// Each with its bytes.
+    all: VecDeque<(Moment, usize)>,
+    bytes: usize,
+    bytes_max: usize,
+    left_out: usize,
+}
+
+impl Moments {
+    fn push(&mut self, moment: Moment) {
+        // The scene is mostly that of the moment before.
+        let is_new = |last: &(Moment, usize)| !Arc::ptr_eq(&last.0.scene, &moment.scene);
+        let scene = self.all.back().is_none_or(is_new).then(|| json_bytes(&*moment.scene));
+        let said: usize = moment.events.iter().map(|event| json_bytes(&event.said)).sum();
+        let bytes = size_of::<Moment>()
+            + json_bytes(&*moment.snapshot)
+            + json_bytes(&moment.interval)
+            + json_bytes(&moment.decided.as_deref())
+            + scene.unwrap_or(0)
+            + said;
+        self.bytes += bytes;
+        self.all.push_back((moment, bytes));
+        while self.bytes > self.bytes_max
+            && let Some((_, bytes)) = self.all.pop_front()
+        {
+            self.bytes -= bytes;
+            self.left_out += 1;
+        }
+    }
+}
+
+/// Length as JSON, which is not made.
+fn json_bytes(value: &impl serde::Serialize) -> usize {
+    struct Counted(usize);
+    impl std::io::Write for Counted {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut counted = Counted(0);
+    // What has no form in JSON is as long as it was so far.
+    let _ = serde_json::to_writer(&mut counted, value);
+    counted.0
+}
+
 impl Taken {
+    fn of_at_most(bytes_max: usize) -> Self {
+        let moments = || Moments { bytes_max, ..Moments::default() };
+        Self { decisions: moments(), samples: moments(), ..Self::default() }
+    }
+
     fn take(&mut self, item: Item) {
         match item {
             Item::Session(session) if session.part == 0 || self.session.started_unix_ms == 0 => {
@@ -199,14 +261,19 @@ impl Taken {
                 self.snapshot = Arc::default();
             }
             Item::Scene(scene) => self.scene = Arc::new(scene),
-            Item::Event(event) => self.undated.push(event),
+            Item::Event(event) => {
+                self.undated.push_back(event);
+                if self.undated.len() > EVENTS_MAX {
+                    self.undated.pop_front();
+                }
+            }
             Item::Snapshot(snapshot) => self.sample(*snapshot),
             Item::Decided(decided) => {
                 let at_unix_ms = decided.wall_unix_ms;
                 let moment = self.moment(at_unix_ms, Some(Arc::new(decided)));
                 self.decisions.push(moment);
                 // A record with decisions has no need of the samples between.
-                self.samples = Vec::new();
+                self.samples = Moments::default();
                 self.events.clear();
             }
             _ => {}
@@ -233,10 +300,14 @@ impl Taken {
         ));
         let at_unix_ms = snapshot.wall_unix_ms;
         self.snapshot = Arc::new(snapshot);
-        if self.decisions.is_empty() {
+        if self.has_no_decision() {
             let moment = self.moment(at_unix_ms, None);
             self.samples.push(moment);
         }
+    }
+
+    fn has_no_decision(&self) -> bool {
+        self.decisions.all.is_empty() && self.decisions.left_out == 0
     }
 
     fn moment(&self, at_unix_ms: u64, decided: Option<Arc<Decided>>) -> Moment {
@@ -252,11 +323,12 @@ impl Taken {
     }
 
     fn end(mut self) -> Recorded {
-        let moments = if self.decisions.is_empty() { self.samples } else { self.decisions };
+        let moments = if self.has_no_decision() { self.samples } else { self.decisions };
         // Clocks may have been set back between sessions.
         self.points.sort_by_key(|(point, _)| point.at_ns);
         Recorded {
-            moments,
+            left_out: moments.left_out,
+            moments: moments.all.into_iter().map(|(moment, _)| moment).collect(),
             day: Arc::new(spans(&self.points)),
             points: self.points.into_iter().map(|(point, _)| point).collect(),
             ..Recorded::default()
@@ -303,7 +375,7 @@ pub(crate) mod tests {
     }
 
     pub(crate) fn of(items: Vec<Item>) -> Recorded {
-        let mut taken = Taken::default();
+        let mut taken = Taken::of_at_most(BYTES_MAX);
         items.into_iter().for_each(|item| taken.take(item));
         taken.end()
     }
@@ -339,6 +411,30 @@ pub(crate) mod tests {
         let last = seen.minutes.last().expect("points");
         assert_eq!((seen.minutes.len(), last.storage_percent), (2, Some(25.0)));
         assert_eq!(seen.day.len(), 1);
+    }
+
+    #[test]
+    fn of_a_record_that_unpacks_to_much_the_newest_moments_stay() {
+        for is_decided in [false, true] {
+            let mut taken = Taken::of_at_most(1 << 20);
+            let large = "x".repeat(100_000);
+            for s in 1..1000 {
+                let event = EventKind::AppGone { group: large.clone() };
+                taken.take(Item::Event(brisk_core::event::Event { at_ns: s * 1_000_000_000, kind: event }));
+                let app = App { id: large.clone(), ..classify(&AppFacts::default()) };
+                taken.take(Item::Scene(Scene { apps: vec![app], ..Scene::default() }));
+                taken.take(snapshot(s, 0));
+                if is_decided {
+                    taken.take(decided(s));
+                }
+            }
+            let of = |moments: &Moments| (moments.bytes, moments.all.len());
+            let (bytes, count) = of(if is_decided { &taken.decisions } else { &taken.samples });
+            assert!(bytes <= 1 << 20 && count > 0 && taken.events.len() <= EVENTS_MAX, "{bytes} bytes, {count}");
+            let recorded = taken.end();
+            assert_eq!(recorded.moments.len() + recorded.left_out, 999);
+            assert_eq!(recorded.moments.last().map(|moment| moment.at_unix_ms), Some(999_000));
+        }
     }
 
     #[test]

@@ -414,6 +414,8 @@ texts! {
     EMPTY_RECORD: "This record has nothing in it.", "Diese Aufzeichnung ist leer.";
     RECORD_DAMAGED: "A part of the record is lost; this is what is left.",
         "Ein Teil der Aufzeichnung fehlt; dies ist der Rest.";
+    RECORD_TOO_MUCH: "The record is too large for a page: its first {0} moments are left out.",
+        "Die Aufzeichnung ist zu groß für eine Seite: Ihre ersten {0} Zeitpunkte fehlen.";
     MOMENT: "{0}: decision {1} of {2}", "{0}: Entscheidung {1} von {2}";
     MOMENT_OF: "brisk {0} on {1}, Linux {2}", "brisk {0} auf {1}, Linux {2}";
     DECISIONS: "Decisions over time", "Entscheidungen im Lauf der Zeit";

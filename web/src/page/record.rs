@@ -61,6 +61,9 @@ fn head(view: &View<'_>, at: &At<'_>, moment: &Moment) -> Markup {
                 (view.language.fill(texts::MOMENT_OF, &[&session.brisk_version, machine, kernel]))
             }
             @if at.recorded.is_damaged { p.caution { (view.say(texts::RECORD_DAMAGED)) } }
+            @if at.recorded.left_out > 0 {
+                p.caution { (view.language.fill(texts::RECORD_TOO_MUCH, &[&at.recorded.left_out])) }
+            }
         }
     }
 }
