@@ -178,7 +178,8 @@ pub struct Known<'a> {
     pub kind: Option<Kind>,
     /// Firmware of the storage device.
     pub firmware: Option<&'a str>,
-    /// Words that identify this machine or its user (host name, login names): removed from names.
+    /// Words that identify this machine (its host name): removed from what a person wrote, the model of the machine.
+    /// What hardware says of itself is not personal, and may have any word.
     pub private: &'a [String],
 }
 

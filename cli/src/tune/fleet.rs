@@ -72,16 +72,9 @@ pub(super) struct Here {
 }
 
 impl Here {
-    /// From what the kernel reports; of an emulated device the model is its preset. `private` words are left out, as
-    /// submissions do.
-    pub(super) fn of(
-        kind: &str,
-        model: Option<&str>,
-        firmware: Option<&str>,
-        emulated: bool,
-        private: &[String],
-    ) -> Self {
-        let clean = |text: &str| Name::of(text, private);
+    /// From what the kernel reports; of an emulated device the model is its preset.
+    pub(super) fn of(kind: &str, model: Option<&str>, firmware: Option<&str>, emulated: bool) -> Self {
+        let clean = |text: &str| Name::of(text, &[]);
         Self {
             kind: kind.to_owned(),
             model: model.and_then(clean),
@@ -239,7 +232,7 @@ mod tests {
     }
 
     fn here(model: Option<&str>, firmware: Option<&str>) -> Here {
-        Here::of("emmc", model, firmware, false, &[])
+        Here::of("emmc", model, firmware, false)
     }
 
     #[test]
@@ -264,14 +257,11 @@ mod tests {
             ),
             (here(Some("HBG4a2"), None), "the file has no settings for model HBG4a2 (emmc); it has 3 of others"),
             (
-                Here::of("sd", Some("SEM16G"), None, false, &[]),
+                Here::of("sd", Some("SEM16G"), None, false),
                 "the file has no settings for model SEM16G (sd); it has 3 of others",
             ),
             (here(None, None), "the device reports no model, and settings are found by it"),
-            (
-                Here::of("emmc", Some("SEM16G"), None, true, &[]),
-                "the file is for real devices, and this one is emulated",
-            ),
+            (Here::of("emmc", Some("SEM16G"), None, true), "the file is for real devices, and this one is emulated"),
         ];
         for (here, why) in refused {
             assert_eq!(found(&here), Err(why.to_owned()));

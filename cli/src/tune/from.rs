@@ -219,13 +219,7 @@ fn here(sense: &Sense, device: &Device) -> anyhow::Result<Here> {
     let disk = disk.with_context(|| format!("{} is gone", device.name))?;
     let identity = sense.identity(&disk)?;
     let model = if identity.is_lab { Some(identity.model.as_str()) } else { disk.model.as_deref() };
-    Ok(Here::of(
-        &identity.kind,
-        model,
-        identity.firmware.as_deref(),
-        identity.is_lab,
-        &brisk_command::documents::submit::private_words(),
-    ))
+    Ok(Here::of(&identity.kind, model, identity.firmware.as_deref(), identity.is_lab))
 }
 
 /// Ends where the file has nothing for a device that was named, or for none at all.

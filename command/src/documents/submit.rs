@@ -147,12 +147,11 @@ impl Here {
     }
 }
 
-/// Names of this host and user.
-pub fn private_words() -> Vec<String> {
+/// The name of this host, and that without its domain.
+fn private_words() -> Vec<String> {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let users = ["USER", "LOGNAME", "SUDO_USER"].into_iter().filter_map(|name| std::env::var(name).ok());
-    // Every second machine has a user root, and models may have that word.
-    users.chain([host]).filter(|word| word.len() > 2 && word != "root" && word != "localhost").collect()
+    let short = host.split('.').next().unwrap_or_default().to_owned();
+    vec![host, short]
 }
 
 /// Shows every field that would leave, as it would. On standard error where standard output is for programs.

@@ -113,8 +113,8 @@ fn storage(device: &BlockDevice, known: &Known<'_>) -> Result<Storage> {
     let firmware = of_firmware.as_deref().or(known.firmware).or(in_name).filter(|_| lab_preset.is_none());
     let unnamed = || Name::of("unnamed", &[]).expect("a word");
     Ok(Storage {
-        model: Name::of(text, known.private).unwrap_or_else(unnamed),
-        firmware: firmware.and_then(|firmware| Name::of(firmware, known.private)),
+        model: Name::of(text, &[]).unwrap_or_else(unnamed),
+        firmware: firmware.and_then(|firmware| Name::of(firmware, &[])),
         kind: kind.ok_or_else(|| SubmissionError::NoKind(name.clone()))?,
         size_gib: u32::try_from(size_bytes.div_ceil(1 << 30).max(1).next_power_of_two())
             .unwrap_or(1 << 20)

@@ -160,22 +160,27 @@ fn serial_label(word: &str) -> Option<Label> {
     })
 }
 
+/// Whether a word is one of these, or has one beside its punctuation. A part of a word is none: SAMSUNG is not sam.
 fn is_private(word: &str, private: &[String]) -> bool {
-    let lower = word.to_lowercase();
-    private.iter().any(|name| name.len() > 2 && lower.contains(&name.to_lowercase()))
+    let is_inner = |one: char| one.is_alphanumeric() || one == '-';
+    let is_it = |part: &str| private.iter().any(|name| part.to_lowercase() == name.to_lowercase());
+    word.split(|one| !is_inner(one)).any(|part| is_it(part.trim_matches('-')))
 }
 
-/// Whether a word has the form of an IPv4, IPv6 or hardware address, or of a UUID.
+/// Whether a word has the form of an IPv4, IPv6 or hardware address, of a host in a domain, or of a UUID.
 fn is_address(word: &str) -> bool {
     let word = word.trim_matches(|c: char| "()[],;".contains(c));
     let hex = |part: &str| !part.is_empty() && part.len() <= 12 && part.bytes().all(|b| b.is_ascii_hexdigit());
     let dotted: Vec<&str> = word.split('.').collect();
     let is_v4 = dotted.len() == 4 && dotted.iter().all(|part| part.parse::<u8>().is_ok());
+    let is_label = |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    let is_top = |part: &&str| part.len() > 1 && part.bytes().all(|b| b.is_ascii_alphabetic());
+    let is_host = dotted.len() > 2 && dotted.iter().all(is_label) && dotted.last().is_some_and(is_top);
     let by_colon: Vec<&str> = word.split(':').collect();
     let is_colons = by_colon.len() >= 3 && by_colon.iter().all(|part| part.is_empty() || hex(part));
     let by_dash: Vec<&str> = word.split('-').collect();
     let is_mac = by_dash.len() == 6 && by_dash.iter().all(|part| part.len() == 2 && hex(part));
     let is_uuid =
         by_dash.len() == 5 && by_dash.iter().zip([8, 4, 4, 4, 12]).all(|(part, len)| part.len() == len && hex(part));
-    is_v4 || is_colons || is_mac || is_uuid
+    is_v4 || is_host || is_colons || is_mac || is_uuid
 }

@@ -205,6 +205,27 @@ fn no_path_host_serial_or_address_leaves() {
 }
 
 #[test]
+fn hardware_keeps_its_name_whatever_host_and_user_are_called() {
+    let private = ["sam".to_owned(), "king".to_owned(), "tab-4".to_owned()];
+    for (machine, expected) in [
+        ("SAMSUNG Kingston Tab", "SAMSUNG Kingston Tab"),
+        ("Sam's Kong Tab", "Kong Tab"),
+        ("Kong Tab (tab-4)", "Kong Tab"),
+    ] {
+        let mut value = serde_json::to_value(on_phone("bench")).expect("JSON");
+        value["environment"]["device"]["lab_preset"] = Value::Null;
+        value["environment"]["device"]["model"] = "SAM King MZVL2 king".into();
+        let document = brisk_report::parse(ALL, value.to_string().as_bytes()).expect("a document");
+        let known =
+            Known { machine: Some(machine), kind: Some(Kind::Nvme), firmware: Some("Sam.1"), private: &private };
+        let value = serde_json::to_value(submission(&document, &known).expect("submitted")).expect("JSON");
+        assert_eq!(value["storage"]["model"], "SAM King MZVL2 king");
+        assert_eq!(value["storage"]["firmware"], "Sam.1");
+        assert_eq!(value["machine"]["model"], expected, "{machine}");
+    }
+}
+
+#[test]
 fn names_keep_what_names_a_model() {
     let of = |text: &str| text::Name::of(text, &[]).map(|name| name.as_str().to_owned());
     for (text, expected) in [
