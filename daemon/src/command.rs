@@ -71,6 +71,8 @@ pub fn main() -> ExitCode {
             return brisk_program::log::told_by_parser(error.use_stderr(), &text, || error.print(), code).into();
         }
     };
+    // Whichever program starts the daemon: what it keeps tells of apps and times, and is root's alone.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     brisk_program::log::serve();
     brisk_program::memory::keep_little();
     let daemon = match Daemon::start(arguments.into()) {

@@ -1,6 +1,8 @@
 //! Records observations, decisions and outcomes; continues without a record when the disk is full, and tries again. A
 //! record with a damaged head is renamed, and a new one begins.
 
+use std::os::unix::fs::DirBuilderExt as _;
+
 use brisk_core::causes::in_one_line;
 use brisk_core::event::{Event, EventKind};
 use brisk_core::launch::LaunchFiles;
@@ -157,7 +159,7 @@ impl Recorder {
         if self.writer.is_none() {
             if let Some(dir) = self.place.path.parent() {
                 // What fails here fails again, with the better message, at the file.
-                let _ = std::fs::create_dir_all(dir);
+                let _ = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
             }
             let session = Session { started_unix_ms: now.wall_unix_ms(), ..self.session.clone() };
             let mut writer = Writer::begin(&self.place.path, session, Some(self.place.max_bytes))?;

@@ -258,6 +258,46 @@ fn a_session_tells_a_daemon_that_its_user_is_idle() {
     assert!(briskd.wait().expect("it ends").success());
 }
 
+#[test]
+fn what_a_daemon_keeps_is_its_users_alone_whichever_program_starts_it() {
+    use std::os::unix::fs::PermissionsExt as _;
+    brisk_requires::requires!(Root);
+    let (_dir, dir) = place();
+    let (config, run_dir) = (dir.join("brisk.toml"), dir.join("run"));
+    std::fs::write(&config, "[daemon]\ndevices = [\"none-of-this-machine\"]\n").expect("written");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_brisk"));
+    command.arg0("briskd").args(["--config", name(&config), "--run-dir", name(&run_dir)]);
+    command.args(["--profiles", name(&dir.join("p")), "--learned", name(&dir.join("learned"))]).stderr(Stdio::null());
+    let no_mask = || {
+        rustix::process::umask(rustix::fs::Mode::empty());
+        Ok(())
+    };
+    // SAFETY: the closure makes one system call between fork and exec; it does not allocate or lock.
+    unsafe { command.pre_exec(no_mask) };
+    let mut briskd = command.spawn().expect("briskd runs");
+    let _limit = brisk_requires::killed_late(briskd.id(), "the socket of briskd");
+    let socket = run_dir.join(brisk_api::SOCKET);
+    brisk_requires::until("the socket", || brisk_api::Client::connect(&socket).is_ok());
+    brisk_requires::until("the record", || run_dir.join("daemon.brisk").exists());
+    rustix::process::kill_process(rustix::process::Pid::from_child(&briskd), rustix::process::Signal::TERM)
+        .expect("it runs");
+    assert!(briskd.wait().expect("it ends").success());
+    let mode = |path: &Path| std::fs::symlink_metadata(path).expect("there").permissions().mode() & 0o777;
+    // Everyone passes through to the sockets, whose own modes decide.
+    assert_eq!(mode(&run_dir), 0o755);
+    let mut looked = Vec::new();
+    let mut dirs = vec![run_dir.clone(), dir.join("learned")];
+    while let Some(dir) = dirs.pop() {
+        for entry in std::fs::read_dir(&dir).into_iter().flatten().flatten() {
+            let (path, is_dir) = (entry.path(), entry.file_type().expect("a type").is_dir());
+            assert_eq!(mode(&path), if is_dir { 0o700 } else { 0o600 }, "{}", path.display());
+            looked.push(entry.file_name().into_string().expect("UTF-8"));
+            dirs.extend(is_dir.then_some(path));
+        }
+    }
+    assert!(["daemon.brisk", "journal"].iter().all(|one| looked.iter().any(|name| name == one)), "{looked:?}");
+}
+
 /// What a page asks for, of a daemon that manages no disk and runs as this user.
 #[test]
 fn a_client_protects_an_app_edits_the_configuration_and_measures() {

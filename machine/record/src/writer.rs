@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use brisk_core::event::Event;
@@ -231,7 +231,10 @@ fn open(path: &Path) -> Result<(File, u64, u64)> {
     if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
         return Err(Error::NotAFile { path: path.to_owned() });
     }
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
+    // It tells of apps and times; whoever makes it may open it to others.
+    let mut options = OpenOptions::new();
+    let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    let file = options.open(path).map_err(failed)?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return Err(Error::InUse { path: path.to_owned() }),
