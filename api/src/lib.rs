@@ -45,8 +45,8 @@ pub use resting::Resting;
 pub use rights::LackingRight;
 pub use said::{Part, Said};
 pub use status::{
-    Cost, Counts, Device, Estimate, FoundBy, Happening, LeftAlone, MemoryProgram, PARTS, Prefetched, Record, Saved,
-    Status, SwapWrites, Why,
+    Cost, Counts, DEVICES_UNREAD, Device, Estimate, FoundBy, Happening, LeftAlone, MemoryProgram, PARTS, Prefetched,
+    Record, Saved, Status, SwapWrites, Why,
 };
 pub use surveys::{AppLaunches, AppMemory, AppPages, Apps, Launches, MemorySurvey, Pages, PagesSurvey};
 pub use trial::{Effect, EngineTrial, Figure, Ladder, Phase, StageOfTrial, SubjectTrial, Sums, Trials};

@@ -216,6 +216,9 @@ pub struct Record {
     pub trouble: Option<String>,
 }
 
+/// What a sentence of [`Status::trouble`] begins with while the devices cannot be listed.
+pub const DEVICES_UNREAD: &str = "cannot read the devices";
+
 /// What shows that an app begins or ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use brisk_act::{Actuator, Keeper, Lock, Paths, Tended};
-use brisk_api::{Counts, LackingRight, LeftAlone, render};
+use brisk_api::{Counts, DEVICES_UNREAD, LackingRight, LeftAlone, render};
 use brisk_core::action::Once;
 use brisk_core::causes::in_one_line;
 use brisk_core::decision::Note;
@@ -372,8 +372,9 @@ impl Daemon {
         let Disks { managed: mut found, left_alone } =
             match devices::disks(&self.machine.sense, &self.policy.config.daemon.devices) {
                 Ok(disks) => disks,
-                Err(error) => return self.report_trouble(format!("cannot read the devices: {}", in_one_line(&error))),
+                Err(error) => return self.report_trouble(format!("{DEVICES_UNREAD}: {}", in_one_line(&error))),
             };
+        self.state.trouble.retain(|what| !what.starts_with(DEVICES_UNREAD));
         let complaints = profiles::add_speeds(&mut found, &self.policy.measured);
         complaints.into_iter().for_each(|complaint| self.report_trouble(complaint));
         self.actuator.invalidate();

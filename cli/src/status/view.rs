@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use brisk_api::{Ended, FoundBy, LeftAlone, Status, Tried, Why, render};
+use brisk_api::{DEVICES_UNREAD, Ended, FoundBy, LeftAlone, Status, Tried, Why, render};
 use brisk_command::terminal::{bad, caution, good};
 use brisk_core::app::Tolerance;
 use brisk_core::arbiter::CONFIG;
@@ -39,7 +39,7 @@ pub(super) fn text(status: &Status) -> String {
         }
     }
     if status.devices.is_empty() {
-        let _ = writeln!(text, "device     none{}", why_none(&status.left_alone));
+        let _ = writeln!(text, "device     none{}", why_none(status));
     }
     for (names, why) in by_reason(&status.left_alone) {
         let _ = writeln!(text, "left alone {}: {why}", names.join(", "));
@@ -153,7 +153,11 @@ fn found_by(found_by: &[FoundBy]) -> String {
 }
 
 /// What is to be said where no disk is managed.
-fn why_none(left_alone: &[LeftAlone]) -> String {
+fn why_none(status: &Status) -> String {
+    let left_alone = &status.left_alone;
+    if status.trouble.iter().any(|what| what.starts_with(DEVICES_UNREAD)) {
+        return " is known: they cannot be read".to_owned();
+    }
     let is_missing = |one: &&LeftAlone| one.why == Why::Missing;
     let missing: Vec<&str> = left_alone.iter().filter(is_missing).map(|one| one.name.as_str()).collect();
     match (left_alone.is_empty(), missing.as_slice()) {
@@ -382,6 +386,10 @@ mod tests {
                         it appears\nleft alone vda: not listed under [daemon] devices\n";
         assert!(missing.contains(expected), "{missing}");
         assert!(shown(vec![]).contains("device     none: the kernel shows no disk\n"));
+        let unread =
+            Status { trouble: vec![format!("{DEVICES_UNREAD}: /sys/block does not exist")], ..Status::default() };
+        let unread = plain(&text(&unread));
+        assert!(unread.contains("device     none is known: they cannot be read\n"), "{unread}");
     }
 
     #[test]

@@ -77,9 +77,13 @@ pub fn is_service(dir: &Path) -> bool {
     is_unit || is_of_android()
 }
 
-/// The user of an app's group on Android: `.../uid_10123/pid_4567`.
+/// The user of an app's group on Android: `.../uid_10123/pid_4567`. None in a container: what Waydroid runs has one
+/// window for all to the desktop, so that which of its apps is in front is not known.
 #[must_use]
 pub fn android_uid(dir: &Path) -> Option<u32> {
+    if dir.iter().any(|part| part == "lxc" || part.to_string_lossy().starts_with("lxc.payload")) {
+        return None;
+    }
     dir.file_name()?.to_str()?.strip_prefix("pid_")?.parse::<u32>().ok()?;
     let uid = dir.parent()?.file_name()?.to_str()?.strip_prefix("uid_")?.parse().ok()?;
     is_app_user(uid).then_some(uid)
@@ -165,6 +169,19 @@ mod tests {
             ("system.slice/uid_10123", None),
         ] {
             assert_eq!(user_by_place(Path::new(path)), user, "{path}");
+        }
+    }
+
+    #[test]
+    fn an_app_of_android_in_a_container_is_a_service() {
+        for (dir, uid) in [
+            ("/c/uid_10123/pid_4567", Some(10123)),
+            ("/c/apps/uid_10123/pid_4567", Some(10123)),
+            ("/c/lxc.payload.waydroid/uid_10123/pid_4567", None),
+            ("/c/lxc/waydroid/uid_10123/pid_4567", None),
+        ] {
+            assert_eq!(android_uid(Path::new(dir)), uid, "{dir}");
+            assert!(is_service(Path::new(dir)), "{dir}");
         }
     }
 

@@ -9,6 +9,9 @@ use std::path::Path;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::Errno;
 
+/// The kernel gives each user so many instances; root's are shared by all its services and containers.
+const NONE_LEFT: &str = "no inotify instance is left: raise fs.inotify.max_user_instances, and restart briskd";
+
 #[derive(Debug)]
 pub(super) struct Inotify(OwnedFd);
 
@@ -21,7 +24,11 @@ pub(super) struct Notice {
 
 impl Inotify {
     pub(super) fn new() -> std::io::Result<Self> {
-        Ok(Self(inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?))
+        let opened = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK);
+        Ok(Self(opened.map_err(|errno| match errno {
+            Errno::MFILE => std::io::Error::other(NONE_LEFT),
+            errno => errno.into(),
+        })?))
     }
 
     /// Watches `path`; `None` when it went meanwhile.
