@@ -225,6 +225,7 @@ impl Daemon {
     /// those of a killed one whose journal is damaged.
     pub fn run(mut self) -> anyhow::Result<()> {
         self.scan_devices();
+        self.report_left_out();
         self.read_preferences();
         self.sample_screen();
         self.round();

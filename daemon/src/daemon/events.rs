@@ -9,7 +9,7 @@ use brisk_core::event::{Event, EventKind};
 use brisk_core::group::name;
 use brisk_core::order::Gather as _;
 use brisk_formats::group_name;
-use brisk_sense::{BlockChange, GroupChange, ProcessSession, QueueWatch, Resource, Sense, SessionChange};
+use brisk_sense::{BlockChange, GroupChange, GroupWatch, ProcessSession, QueueWatch, Resource, Sense, SessionChange};
 
 use super::{Daemon, Machine, SETTLE_NS, timer};
 use crate::apps::{self, ProcessGroups};
@@ -208,6 +208,12 @@ impl Daemon {
         }
     }
 
+    /// Says of whose control groups some are not watched.
+    pub(super) fn report_left_out(&mut self) {
+        let left_out = self.machine.sources.groups.as_mut().map(GroupWatch::take_left_out).unwrap_or_default();
+        left_out.into_iter().for_each(|left_out| self.report_trouble(left_out));
+    }
+
     fn take_in_groups(&mut self) {
         let now_ns = self.moment.now.monotonic_ns;
         let changes = match self.machine.sources.take_groups(now_ns) {
@@ -218,6 +224,7 @@ impl Daemon {
                 return;
             }
         };
+        self.report_left_out();
         for change in changes {
             let (GroupChange::Began(group) | GroupChange::Gone(group)) = &change;
             self.machine.killers.note(name(&group.key));

@@ -27,6 +27,8 @@ use crate::packages::PackageNames;
 
 /// Directories that are watched at most: on a machine with more groups than that, apps are not distinguished by them.
 const DIRS_MAX: usize = 4096;
+/// Of these, those of one user: any user to whom a service manager delegates a group can make any number below it.
+const DIRS_OF_USER_MAX: usize = 1024;
 
 /// Groups lie less deep than this below the mount point.
 const DEPTH: usize = 12;
@@ -66,6 +68,38 @@ pub struct GroupWatch {
     nodes: BTreeMap<PathBuf, Node>,
     watches: HashMap<i32, PathBuf>,
     living: BTreeMap<PathBuf, Group>,
+    shares: Shares,
+}
+
+/// How many directories are watched for each user.
+#[derive(Debug, Default)]
+struct Shares {
+    dirs: BTreeMap<u32, usize>,
+    all: usize,
+    /// Users of whom directories are left out, and `None` where the machine has too many; told once.
+    left_out: BTreeMap<Option<u32>, bool>,
+}
+
+impl Shares {
+    /// Whether one more of this user is watched; `None` is the system's.
+    fn has_room(&mut self, user: Option<u32>) -> bool {
+        let of_user = user.and_then(|user| self.dirs.get(&user)).copied().unwrap_or(0);
+        let full = if self.all >= DIRS_MAX { Some(None) } else { (of_user >= DIRS_OF_USER_MAX).then_some(user) };
+        let Some(full) = full else { return true };
+        self.left_out.entry(full).or_insert(false);
+        false
+    }
+
+    fn add(&mut self, user: Option<u32>) {
+        self.all += 1;
+        user.into_iter().for_each(|user| *self.dirs.entry(user).or_default() += 1);
+    }
+
+    fn remove(&mut self, user: Option<u32>) {
+        self.all = self.all.saturating_sub(1);
+        let of_user = user.and_then(|user| self.dirs.get_mut(&user));
+        of_user.into_iter().for_each(|dirs| *dirs = dirs.saturating_sub(1));
+    }
 }
 
 #[derive(Debug, Default)]
@@ -73,6 +107,8 @@ struct Node {
     populated: bool,
     /// The inode number of the directory, and its owner.
     id: (u64, u32),
+    /// In whose share it counts.
+    user: Option<u32>,
     watches: [Option<i32>; 2],
 }
 
@@ -95,6 +131,7 @@ impl GroupWatch {
             nodes: BTreeMap::new(),
             watches: HashMap::new(),
             living: BTreeMap::new(),
+            shares: Shares::default(),
         };
         watch.invalidate();
         watch.changes();
@@ -143,8 +180,22 @@ impl GroupWatch {
         Ok(self.changes())
     }
 
+    /// Of whose groups some are left out since the last call, a sentence each.
+    pub fn take_left_out(&mut self) -> Vec<String> {
+        let all = self.shares.left_out.iter_mut();
+        let new = all.filter_map(|(user, is_told)| (!std::mem::replace(is_told, true)).then_some(*user));
+        let text = |user| match user {
+            Some(user) => format!(
+                "user {user} has more than {DIRS_OF_USER_MAX} control groups: apps in further ones are not seen"
+            ),
+            None => format!("there are more than {DIRS_MAX} control groups: apps in further ones are not seen"),
+        };
+        new.map(text).collect()
+    }
+
     /// Forgets everything and lists all directories.
     fn invalidate(&mut self) {
+        (self.shares.dirs, self.shares.all) = (BTreeMap::new(), 0);
         for node in std::mem::take(&mut self.nodes).into_values() {
             node.watches.into_iter().flatten().for_each(|watch| self.inotify.remove(watch));
         }
@@ -156,10 +207,18 @@ impl GroupWatch {
     /// Watches `dir` and what is below it.
     fn add(&mut self, dir: &Path) {
         let depth = dir.strip_prefix(&self.root).map_or(0, |below| below.components().count());
-        if self.nodes.contains_key(dir) || self.nodes.len() >= DIRS_MAX || depth > DEPTH {
+        if self.nodes.contains_key(dir) || depth > DEPTH {
             return;
         }
         let path = self.sense.path(dir);
+        // One that is gone again has no process.
+        let id = std::fs::symlink_metadata(&path).map(|found| (found.ino(), found.uid())).unwrap_or_default();
+        // The place first: below it a user may give directories to further users of a namespace.
+        let of_place = user_by_place(dir.strip_prefix(&self.mount_point).unwrap_or(dir));
+        let user = of_place.or_else(|| Some(id.1).filter(|owner| *owner != 0));
+        if !self.shares.has_room(user) {
+            return;
+        }
         let in_it = WatchFlags::CREATE | WatchFlags::DELETE | WatchFlags::ONLYDIR;
         // A limit of the kernel (fs.inotify.max_user_watches) leaves a group unseen, no more.
         let Ok(Some(inside)) = self.inotify.add(&path, in_it) else { return };
@@ -167,9 +226,8 @@ impl GroupWatch {
         for watch in [Some(inside), events].into_iter().flatten() {
             self.watches.insert(watch, dir.to_owned());
         }
-        // One that is gone again has no process.
-        let id = std::fs::symlink_metadata(&path).map(|found| (found.ino(), found.uid())).unwrap_or_default();
-        self.nodes.insert(dir.to_owned(), Node { populated: false, id, watches: [Some(inside), events] });
+        self.nodes.insert(dir.to_owned(), Node { populated: false, id, user, watches: [Some(inside), events] });
+        self.shares.add(user);
         self.look_at(dir);
         // Listed after the watch was set: what is made from now on gives an event.
         for entry in std::fs::read_dir(&path).into_iter().flatten().flatten() {
@@ -188,7 +246,9 @@ impl GroupWatch {
             .cloned()
             .collect();
         for path in gone {
-            for watch in self.nodes.remove(&path).into_iter().flat_map(|node| node.watches).flatten() {
+            let Some(node) = self.nodes.remove(&path) else { continue };
+            self.shares.remove(node.user);
+            for watch in node.watches.into_iter().flatten() {
                 self.inotify.remove(watch);
                 self.watches.remove(&watch);
             }
@@ -309,6 +369,22 @@ mod tests {
         ];
         assert_eq!(all, expected);
         assert_eq!(found(&["/c", "/c/alone"]), ["/c/alone"]);
+    }
+
+    #[test]
+    fn the_groups_of_one_user_leave_room_for_others_and_that_is_told() {
+        let mut shares = Shares::default();
+        let mut watched = |shares: &mut Shares, user: Option<u32>, count: usize| {
+            (0..count).filter(|_| shares.has_room(user).then(|| shares.add(user)).is_some()).count()
+        };
+        assert_eq!(watched(&mut shares, Some(65534), 4200), DIRS_OF_USER_MAX);
+        assert_eq!((watched(&mut shares, Some(1000), 300), watched(&mut shares, None, 700)), (300, 700));
+        assert_eq!(shares.left_out.keys().collect::<Vec<_>>(), [&Some(65534)]);
+        shares.remove(Some(65534));
+        assert_eq!(watched(&mut shares, Some(65534), 2), 1, "one went");
+        // The system's own have no share, and all together a bound.
+        assert_eq!(watched(&mut shares, None, 4096), DIRS_MAX - DIRS_OF_USER_MAX - 1000);
+        assert!(shares.left_out.contains_key(&None));
     }
 
     proptest! {
