@@ -147,12 +147,12 @@ impl Apps {
         if known.is_of_android() && self.shows_front {
             known.began_ns = Some(at_ns);
         } else if known.is_app() {
-            let told_ns = self.take_told(&id_of(&known), known.group.user, at_ns);
-            known.launch = Some(Launch::at(told_ns.unwrap_or(at_ns), at_ns));
+            let told = self.take_told(&id_of(&known), known.group.user, at_ns);
+            known.launch = Some(Launch::at(told.map_or(at_ns, |(told_ns, _)| told_ns), at_ns));
             self.next_sample_ns.get_or_insert(at_ns.saturating_add(SAMPLE_NS));
-            // A launch that was told has begun already.
+            // A launch that was told of an app that runs has begun already.
             let began = || Event { at_ns, kind: EventKind::LaunchBegan { group: known.group.key.clone() } };
-            event = told_ns.is_none().then(began);
+            event = (!told.is_some_and(|(_, has_begun)| has_begun)).then(began);
         }
         self.insert(known);
         event
@@ -256,7 +256,9 @@ impl Apps {
             let Some(launch) = &mut known.launch else { continue };
             if launch.is_over(at_ns, waited_us(&known.group.dir)) {
                 known.launch = None;
-                ended.push(Event { at_ns, kind: EventKind::LaunchEnded { group: known.group.key.clone() } });
+                if !known.is_told {
+                    ended.push(Event { at_ns, kind: EventKind::LaunchEnded { group: known.group.key.clone() } });
+                }
             } else {
                 more = true;
             }
@@ -325,7 +327,7 @@ impl Apps {
     /// Whether an app is being launched.
     #[must_use]
     pub fn has_launches(&self) -> bool {
-        self.known.values().any(|known| known.launch.is_some())
+        self.known.values().any(|known| known.launch.is_some() && !known.is_told)
     }
 
     /// Groups of apps, for the sampler: directory and key.
@@ -338,7 +340,8 @@ impl Apps {
     /// by.
     #[must_use]
     pub fn list(&self, choices: &Choices, services: &Services) -> Vec<App> {
-        self.known.values().map(|known| classify(&facts(known, choices, services))).collect()
+        let running = self.known.values().filter(|known| !known.is_told);
+        running.map(|known| classify(&facts(known, choices, services))).collect()
     }
 }
 

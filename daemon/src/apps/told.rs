@@ -2,8 +2,8 @@
 //!
 //! Each user tells of the apps on a seat of that user's. What was told goes before what the system shows while it is
 //! recent; where the system shows nothing it holds until
-//! something else is told. A launch may be told before the app has a group: the app is listed by its id until the group
-//! comes, or the launch ends.
+//! something else is told. A launch may be told before the app has a group: it is remembered, and counts when the group
+//! comes. A launch without a process is none: any user can tell of one, of an app that there is not.
 //!
 //! Properties: `what_is_told_goes_before_what_is_seen_while_it_is_recent`;
 //! `a_told_launch_is_the_launch_of_the_group_that_follows`; `a_told_launch_of_an_app_that_never_comes_ends`.
@@ -137,21 +137,17 @@ impl Apps {
         known.launch = Some(Launch::at(at_ns, at_ns));
         let (id, key) = (id_of(known), known.group.key.clone());
         self.told_launches.push(ToldLaunch { id, user: group.user, dir: group.dir.clone(), at_ns });
+        let is_told = known.is_told;
         self.next_sample_ns.get_or_insert(at_ns.saturating_add(SAMPLE_NS));
-        Some(Event { at_ns, kind: EventKind::LaunchBegan { group: key } })
+        (!is_told).then_some(Event { at_ns, kind: EventKind::LaunchBegan { group: key } })
     }
 
-    /// A launch of an app of this user that does not run was told by its id; gives its group and the event, and, when
-    /// the user has too many of these, the end of the oldest.
+    /// A launch of an app of this user that does not run was told by its id: the group that comes to life for it was
+    /// launched at this time. Gives what stands for it until then; of one user, the oldest is forgotten.
     ///
     /// # Errors
     /// When that is no id of an app.
-    pub fn tell_launch_of(
-        &mut self,
-        id: &str,
-        user: Option<u32>,
-        at_ns: u64,
-    ) -> Result<(Group, Vec<Event>), NoSuchApp> {
+    pub fn tell_launch_of(&mut self, id: &str, user: Option<u32>, at_ns: u64) -> Result<Group, NoSuchApp> {
         let is_id = !id.is_empty() && id.len() <= ID_BYTES_MAX && !id.starts_with('.');
         if !is_id || id.contains(|c: char| c.is_control() || c == '/') {
             return Err(NoSuchApp);
@@ -160,31 +156,32 @@ impl Apps {
         let dir = Path::new(TOLD_DIR).join(&of_user).join(id);
         let group = Group { dir, key: GroupKey::Told { user: &of_user, id }.text(), user, package: None };
         if self.known.contains_key(&group.dir) {
-            return Ok((group, Vec::new()));
+            return Ok(group);
         }
-        let mut events = Vec::new();
         let told = || self.known.values().filter(|known| known.is_told && known.group.user == user);
         let oldest = told().min_by_key(|known| known.launch.as_ref().map(|launch| launch.began_ns));
         if let Some(oldest) = oldest.map(|known| known.group.clone())
             && told().count() >= TOLD_MAX
         {
-            events.extend(self.tell_launch_end(&oldest, at_ns));
+            self.tell_launch_end(&oldest, at_ns);
         }
         self.insert(TrackedGroup { is_told: true, ..TrackedGroup::of(group.clone()) });
-        events.extend(self.tell_launch(&group, at_ns));
-        Ok((group, events))
+        self.tell_launch(&group, at_ns);
+        Ok(group)
     }
 
     /// The end of a launch was told; gives the event, unless the app is not being launched any more.
     pub fn tell_launch_end(&mut self, group: &Group, at_ns: u64) -> Option<Event> {
-        self.known.get_mut(&group.dir)?.launch.take()?;
+        let known = self.known.get_mut(&group.dir)?;
+        let is_told = known.is_told;
+        known.launch.take()?;
         self.forget_told();
-        Some(Event { at_ns, kind: EventKind::LaunchEnded { group: group.key.clone() } })
+        (!is_told).then(|| Event { at_ns, kind: EventKind::LaunchEnded { group: group.key.clone() } })
     }
 
-    /// When the launch of this app of the user was told, if it was: the group that comes to life now is the one that
-    /// was meant.
-    pub(super) fn take_told(&mut self, id: &str, user: Option<u32>, at_ns: u64) -> Option<u64> {
+    /// When the launch of this app of the user was told, if it was, and whether it counts as begun since: the group
+    /// that comes to life now is the one that was meant.
+    pub(super) fn take_told(&mut self, id: &str, user: Option<u32>, at_ns: u64) -> Option<(u64, bool)> {
         let is_it = |told: &ToldLaunch| {
             told.id == id
                 && (told.user.is_none() || told.user == user)
@@ -192,9 +189,11 @@ impl Apps {
         };
         let told = self.told_launches.iter().position(is_it).map(|place| self.told_launches.remove(place))?;
         // The launch goes on in the new group.
-        self.known.get_mut(&told.dir)?.launch.take()?;
+        let known = self.known.get_mut(&told.dir)?;
+        let has_begun = !known.is_told;
+        known.launch.take()?;
         self.forget_told();
-        Some(told.at_ns)
+        Some((told.at_ns, has_begun))
     }
 
     /// Forgets told launches that have ended, and apps that were listed for one.
@@ -337,15 +336,15 @@ mod tests {
     fn a_told_launch_is_the_launch_of_the_group_that_follows() {
         let mut apps = Apps::default();
         assert_eq!(apps.find(&Target::Id("org.x.Mail".to_owned()), None, nowhere), Err(NoSuchApp));
-        let (told, events) = apps.tell_launch_of("org.x.Mail", None, SECOND_NS).expect("an id");
-        assert_eq!(kinds(events), [began("told/unknown/org.x.Mail")]);
-        assert_eq!(launching(&apps), ["told/unknown/org.x.Mail"]);
+        let told = apps.tell_launch_of("org.x.Mail", None, SECOND_NS).expect("an id");
+        assert!(!apps.has_launches() && launching(&apps).is_empty(), "a launch without a process is none");
         // The sampler has nothing to read of it.
         assert_eq!(apps.groups().count(), 0);
         // Told twice is told once.
-        assert_eq!(apps.tell_launch_of("org.x.Mail", None, SECOND_NS).expect("an id"), (told, Vec::new()));
+        assert_eq!(apps.tell_launch_of("org.x.Mail", None, SECOND_NS), Ok(told));
         let real = group("/c/app-gnome-org.x.Mail-7.scope");
-        assert_eq!(apps.began(real.clone(), 2 * SECOND_NS), None);
+        let event = apps.began(real.clone(), 2 * SECOND_NS).expect("it has a process");
+        assert_eq!(event.kind, began("app-gnome-org.x.Mail-7.scope"));
         assert_eq!(launching(&apps), ["app-gnome-org.x.Mail-7.scope"]);
         assert_eq!(apps.list(&Choices::default(), &Services::default()).len(), 1);
         let event = apps.tell_launch_end(&real, 3 * SECOND_NS).expect("it was launched");
@@ -385,15 +384,17 @@ mod tests {
             assert!(due_ns <= LAUNCH_NS_MAX + SAMPLE_NS, "a launch has no end");
             found.extend(kinds(apps.sample_launches(due_ns, |_| None)));
         }
-        assert_eq!(found, [ended("told/unknown/org.x.Mail")]);
-        assert!(apps.list(&Choices::default(), &Services::default()).is_empty());
+        assert_eq!(found, []);
+        assert!(apps.known.is_empty());
         // No client makes it grow.
-        let mut all = Vec::new();
         for number in 0..3 * TOLD_MAX as u64 {
-            all.extend(kinds(apps.tell_launch_of(&format!("a{number}"), None, number).expect("an id").1));
+            apps.tell_launch_of(&format!("a{number}"), None, number).expect("an id");
+            assert!(!apps.has_launches());
         }
-        assert_eq!(launching(&apps).len(), TOLD_MAX);
-        assert_eq!(all[TOLD_MAX..TOLD_MAX + 2], [ended("told/unknown/a0"), began("told/unknown/a8")]);
+        assert_eq!((apps.known.len(), apps.told_launches.len()), (TOLD_MAX, TOLD_MAX));
+        assert!(apps.list(&Choices::default(), &Services::default()).is_empty());
+        let oldest = apps.told_launches.first().map(|told| told.id.as_str());
+        assert_eq!(oldest, Some("a16"), "the oldest was forgotten");
         for bad in ["", ".", "a/b", "a\nb", &"x".repeat(300)] {
             assert_eq!(apps.tell_launch_of(bad, None, 0), Err(NoSuchApp), "{bad:?}");
         }

@@ -158,11 +158,12 @@ impl Daemon {
     /// A launcher told that an app is being launched; it may have no process yet.
     pub(super) fn launch_begins(&mut self, target: &Target, peer: Peer) -> Result<Reply, Fault> {
         let now_ns = self.moment.now.monotonic_ns;
-        let (group, events) = match (self.find(target, peer), target) {
+        let group = match (self.find(target, peer), target) {
             (Ok(group), _) => {
                 self.may_tell(&group, peer)?;
                 let event = self.machine.apps.tell_launch(&group, now_ns);
-                (group, event.into_iter().collect())
+                self.note_launch(event);
+                group
             }
             (Err(_), Target::Id(id)) => {
                 let user = self.user_of(peer);
@@ -170,7 +171,6 @@ impl Daemon {
             }
             (Err(fault), _) => return Err(fault),
         };
-        events.into_iter().for_each(|event| self.note_launch(Some(event)));
         Ok(reply_with(&[("group", &group.key)]))
     }
 
