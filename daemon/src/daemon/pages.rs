@@ -77,6 +77,7 @@ impl Daemon {
     /// An app comes to the foreground. Where engines read back, its page tables are scanned at once, before it runs,
     /// and engines hear of that in the same round; else nothing is read before it has answered.
     fn begin_return(&mut self, name: &str) -> Option<String> {
+        self.actuator.in_front(Some(name));
         let scans = self.scans();
         if scans == Scans::None || self.machine.returns.group().is_some_and(|of| of.key == name) {
             return None;

@@ -128,6 +128,9 @@ impl Daemon {
                 self.push_event(event.kind);
             }
         }
+        if groups.is_empty() {
+            self.actuator.in_front(None);
+        }
         // That no app is in front is no event, and engines that decide by it are to know.
         if groups.is_empty() && self.policy.engines.uses().activities {
             self.moment.wanted_ns = Some(self.moment.now.monotonic_ns);

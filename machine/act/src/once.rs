@@ -143,6 +143,11 @@ pub(crate) fn is_of_a_return(once: &Once) -> bool {
     matches!(once, Once::Thaw { .. } | Once::PageIn { .. } | Once::ReadAhead { .. } | Once::Prefetch { .. })
 }
 
+/// Whether it reads back what an app that returns needs.
+pub(crate) fn reads_back(once: &Once) -> bool {
+    matches!(once, Once::PageIn { .. } | Once::ReadAhead { .. })
+}
+
 /// Whether a return of an app ends it before it is complete.
 pub(crate) fn ends_at_a_return(once: &Once) -> bool {
     matches!(once, Once::PageOut { .. } | Once::MapIn { .. })
@@ -168,12 +173,12 @@ fn move_memory(group: &Group<'_>, journal: &mut Journal, once: &Once, cancel: Ca
         Once::DropPageCache { .. } => reclaim::drop_page_cache(journal, group),
         Once::Reclaim { size_bytes, .. } => reclaim::reclaim(journal, group, *size_bytes, || cancel.is_last()),
         Once::PageOut { ranges, .. } => paging::page(group, ranges, Paging::Out, || cancel.is_due()),
-        Once::PageIn { ranges, .. } => paging::page(group, ranges, Paging::In, || cancel.is_last()),
+        Once::PageIn { ranges, .. } => paging::page(group, ranges, Paging::In, || cancel.is_over()),
         Once::MapIn { ranges, .. } => map_in::map_in(group, ranges, || cancel.is_due()),
-        Once::ReadAhead { files, .. } => Ok(read_ahead::read_ahead(group, files, || cancel.is_last())),
+        Once::ReadAhead { files, .. } => Ok(read_ahead::read_ahead(group, files, || cancel.is_over())),
         Once::Prefetch { files, pieces, streams, priority, .. } => {
             let requested = prefetch::Requested { files, pieces, streams: *streams, priority };
-            prefetch::prefetch(group, requested, || cancel.is_launch_over())
+            prefetch::prefetch(group, requested, || cancel.is_over())
         }
         Once::Freeze { .. }
         | Once::Thaw { .. }

@@ -6,17 +6,19 @@
 //! - in: `PageIn`, `ReadAhead`;
 //! - ahead: `Prefetch`, with threads of its own; `EndPrefetch` ends that of the same group between two ranges.
 //!
-//! Work is done in pieces of [`CHUNK_BYTES`]. Between two of them a thread ends when the worker is dropped, and a
-//! page-out ends when an app returns ([`Worker::cancel_page_outs`]; `MapIn` as well), those that have not begun as
-//! well. Reclaim continues then: the app that returns needs the memory. An action that is under way for the same group
-//! is not begun twice, unless a return has ended the first.
+//! Work is done in pieces of [`CHUNK_BYTES`]. Between two of them a thread ends when the worker is dropped. A page-in
+//! ends when its app is left again ([`Worker::end_read_backs`]), so that the app in front comes first; a page-out ends
+//! when an app returns ([`Worker::cancel_page_outs`]; `MapIn` as well); those that have not begun as well. Reclaim
+//! continues then: the app that returns needs the memory. An action that is under way for the same group is not begun
+//! twice, unless a return has ended the first.
 //!
 //! The outcome of an action is [`Outcome::Begun`], and the final one comes from [`Worker::take`]; the descriptor of
 //! [`Worker::as_fd`] can be read when there is one. What the out thread changes for a moment (limit and swappiness of
 //! version 1) has a journal of its own.
 //!
 //! Properties: `a_return_ends_a_page_out_between_two_pieces`; `an_action_that_is_under_way_is_not_begun_twice`;
-//! `a_page_in_does_not_wait_for_a_page_out`; `the_end_of_a_launch_ends_no_other_reading_ahead`.
+//! `a_page_in_does_not_wait_for_a_page_out`; `the_end_of_a_launch_ends_no_other_reading_ahead`;
+//! `what_is_read_back_for_an_app_that_was_left_again_ends`.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -46,8 +48,8 @@ pub(crate) struct Cancel<'a> {
 #[derive(Debug, Clone)]
 struct Begun {
     returns: u64,
-    /// The launch that is read ahead of is over.
-    is_launch_over: Arc<AtomicBool>,
+    /// What it was for is over: a launch, or the return of an app that was left again.
+    is_over: Arc<AtomicBool>,
 }
 
 impl Cancel<'_> {
@@ -59,9 +61,9 @@ impl Cancel<'_> {
             .is_some_and(|(shared, begun)| shared.returns.load(Ordering::SeqCst) != begun.returns || self.is_last())
     }
 
-    /// Whether `EndPrefetch`, or the end of the worker, ends reading ahead of a launch now.
-    pub(crate) fn is_launch_over(self) -> bool {
-        self.shared.is_some_and(|(_, begun)| begun.is_launch_over.load(Ordering::SeqCst)) || self.is_last()
+    /// Whether what it reads is not needed any more: `EndPrefetch` says so, the app was left again, or the worker ends.
+    pub(crate) fn is_over(self) -> bool {
+        self.shared.is_some_and(|(_, begun)| begun.is_over.load(Ordering::SeqCst)) || self.is_last()
     }
 
     /// Whether the worker ends, which ends every action.
@@ -128,15 +130,16 @@ impl Worker {
     /// Begins an action of those that [`once::takes_time`]; `Unchanged` when one like it is under way, which no return
     /// has ended.
     pub(crate) fn begin(&mut self, once: &Once) -> Outcome {
-        let begun = Begun {
-            returns: self.shared.returns.load(Ordering::SeqCst),
-            is_launch_over: Arc::new(AtomicBool::new(false)),
-        };
+        let begun =
+            Begun { returns: self.shared.returns.load(Ordering::SeqCst), is_over: Arc::new(AtomicBool::new(false)) };
         // A return has ended the one that it is like: this one is done after it.
         let is_cancelled = |before: &Begun| before.returns != begun.returns && once::ends_at_a_return(once);
         let is_like = |(other, before): &Job| {
             other.name() == once.name() && other.group() == once.group() && !is_cancelled(before)
         };
+        if once::reads_back(once) {
+            self.end_read_backs(Some(once.group()));
+        }
         // Another page-in is about other ranges.
         let is_in = once::is_of_a_return(once);
         if !is_in && self.under_way.iter().any(is_like) {
@@ -161,11 +164,18 @@ impl Worker {
         self.shared.returns.fetch_add(1, Ordering::SeqCst);
     }
 
+    /// Ends what is read back for all groups but `front`: their apps were left again, and nothing of the app in front
+    /// is to wait behind it.
+    pub(crate) fn end_read_backs(&self, front: Option<&str>) {
+        let is_left = |(once, _): &&Job| once::reads_back(once) && Some(once.group()) != front;
+        self.under_way.iter().filter(is_left).for_each(|(_, begun)| begun.is_over.store(true, Ordering::SeqCst));
+    }
+
     /// Ends what is read ahead of the launch of that group. Says whether there was anything.
     pub(crate) fn end_prefetch(&self, group: &str) -> bool {
         let is_it = |(once, _): &&Job| matches!(once, Once::Prefetch { .. }) && once.group() == group;
         let of_it = self.under_way.iter().filter(is_it);
-        of_it.map(|(_, begun)| begun.is_launch_over.store(true, Ordering::SeqCst)).count() > 0
+        of_it.map(|(_, begun)| begun.is_over.store(true, Ordering::SeqCst)).count() > 0
     }
 
     /// The actions that have ended since the last call.
@@ -369,6 +379,34 @@ mod tests {
     }
 
     #[test]
+    fn what_is_read_back_for_an_app_that_was_left_again_ends() {
+        let tree = Tree::new();
+        let mut worker = tree.worker();
+        let [a, b] = ["app-a-1.scope", "app-b-1.scope"].map(|name| tree.of(name));
+        let page_in = |group: &str| {
+            let ranges = vec![AddressRange { pid: std::process::id(), start: 0, size_bytes: 4096 }];
+            Once::PageIn { group: group.to_owned(), ranges }
+        };
+        let cancelled = ("page_in", Outcome::Cancelled { done_bytes: 0 });
+        // One stands still in the lane; the next app comes to the front, and is left again for a third.
+        assert_eq!(worker.begin(&page_in(&a)), Outcome::Begun);
+        let pipe = tree.opened();
+        assert_eq!(worker.begin(&page_in(&b)), Outcome::Begun);
+        worker.end_read_backs(Some("app-c-1.scope"));
+        say(pipe, "app-a-1.scope");
+        assert_eq!(wait(&mut worker, 2), [cancelled.clone(), cancelled.clone()], "the second has not begun");
+        // A read-back that begins is of the app in front: the one before ends.
+        assert_eq!(worker.begin(&page_in(&a)), Outcome::Begun);
+        let pipe = tree.opened();
+        assert_eq!(worker.begin(&page_in(&a)), Outcome::Begun);
+        assert_eq!(worker.begin(&page_in(&b)), Outcome::Begun);
+        say(pipe, "app-a-1.scope");
+        assert_eq!(wait(&mut worker, 2), [cancelled.clone(), cancelled.clone()]);
+        say(tree.opened(), "app-b-1.scope");
+        assert_ne!(wait(&mut worker, 1), [cancelled], "the app in front");
+    }
+
+    #[test]
     fn reading_ahead_of_a_launch_waits_for_nothing_and_ends_on_request() {
         let tree = Tree::new();
         let mut worker = tree.worker();
@@ -396,7 +434,7 @@ mod tests {
         }
         assert!(worker.end_prefetch(&a));
         assert_eq!(worker.begin(&prefetch(&a)), Outcome::Begun, "it is launched again");
-        let is_over = |(_, begun): &Job| Cancel { shared: Some((&worker.shared, begun)) }.is_launch_over();
+        let is_over = |(_, begun): &Job| Cancel { shared: Some((&worker.shared, begun)) }.is_over();
         let found: Vec<_> = worker.under_way.iter().map(|job| (job.0.group(), is_over(job))).collect();
         assert_eq!(found, [(a.as_str(), true), (b.as_str(), false), (a.as_str(), false)]);
     }

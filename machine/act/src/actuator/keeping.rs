@@ -84,6 +84,13 @@ impl Actuator {
         }
     }
 
+    /// Another app is in front, or none is: what is read back for one that was left again ends.
+    pub fn in_front(&self, group: Option<&str>) {
+        if let Some(worker) = &self.worker {
+            worker.end_read_backs(group);
+        }
+    }
+
     /// Whether apps are ended, and how many in a minute at most; a change begins a new minute.
     pub fn limit_ends(&mut self, ends: Ends, per_minute_max: u32) {
         self.limit = Limit::new(ends, per_minute_max);
