@@ -385,6 +385,74 @@ mod tests {
         assert_eq!(pulse.streams().expect("again").len(), 3);
     }
 
+    /// A program that is ended when dropped.
+    struct Program(std::process::Child);
+
+    impl Drop for Program {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    #[test]
+    fn a_real_server_tells_who_plays_and_who_records() {
+        brisk_requires::requires!(Program("pulseaudio"), Program("pacat"));
+        let dir = tempfile::tempdir().expect("a directory");
+        let start = |program: &str, arguments: &[&str]| {
+            let mut command = std::process::Command::new(program);
+            command
+                .args(arguments)
+                .env("XDG_RUNTIME_DIR", dir.path())
+                .env("HOME", dir.path())
+                .env_remove("PULSE_SERVER");
+            let null = std::process::Stdio::null;
+            Program(command.stdin(null()).stdout(null()).stderr(null()).spawn().expect("it starts"))
+        };
+        std::fs::create_dir(dir.path().join("pulse")).expect("made");
+        let _server = start(
+            "pulseaudio",
+            &[
+                "-n",
+                "--daemonize=no",
+                "--exit-idle-time=-1",
+                "-L",
+                "module-null-sink",
+                "-L",
+                "module-native-protocol-unix",
+            ],
+        );
+        let begun = std::time::Instant::now();
+        let mut pulse = loop {
+            match Pulse::connect(&dir.path().join("pulse/native")) {
+                Ok(pulse) => break pulse,
+                Err(error) => assert!(begun.elapsed() < PATIENCE, "{error}"),
+            }
+        };
+        assert_eq!(pulse.streams().expect("understood"), []);
+        // Each change is told: nothing is asked before.
+        let mut wait_for = |pids: &[u32]| {
+            loop {
+                let streams = pulse.streams().expect("understood");
+                let mut found: Vec<u32> = streams.iter().filter_map(|stream| stream.pid).collect();
+                found.sort_unstable();
+                if found == pids {
+                    return streams;
+                }
+                pulse.take().expect("an event within the patience");
+            }
+        };
+        let player = start("pacat", &["--playback", "/dev/zero"]);
+        let streams = wait_for(&[player.0.id()]);
+        assert_eq!(streams[0].binary.as_deref(), Some("pacat"));
+        let recorder = start("pacat", &["--record", "/dev/null"]);
+        let mut both = [player.0.id(), recorder.0.id()];
+        both.sort_unstable();
+        wait_for(&both);
+        drop(player);
+        wait_for(&[recorder.0.id()]);
+    }
+
     #[test]
     fn an_old_server_is_none() {
         let (own, mut other) = UnixStream::pair().expect("sockets");
