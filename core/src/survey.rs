@@ -32,8 +32,6 @@ pub enum Shown {
     /// Of [`Topic::Launches`]: the apps, by id.
     Launches(Vec<AppLaunches>),
     /// Of [`Topic::Totals`].
-    SwapWrites(SwapWrites),
-    /// Of [`Topic::Totals`].
     Prefetched(Prefetched),
 }
 
@@ -223,7 +221,7 @@ pub struct PrivatePages {
     pub read_us: f64,
 }
 
-/// Bytes that the engine for swap has written out, without what the kernel swaps by itself.
+/// Bytes that engines have written to swap, without what the kernel swaps by itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwapWrites {
     /// Since it began to count.

@@ -196,11 +196,13 @@ pub struct Engines {
     pub order: Order,
     /// Whether they are tried, by episodes that are held out.
     pub trial: bool,
+    /// What they write to swap a day together at most; 0 is no limit.
+    pub wear_mib_per_day: u64,
 }
 
 impl Default for Engines {
     fn default() -> Self {
-        Self { order: Order::Auto, trial: true }
+        Self { order: Order::Auto, trial: true, wear_mib_per_day: 2_048 }
     }
 }
 

@@ -15,9 +15,10 @@ use brisk_core::event::Event;
 use brisk_core::order::Gather as _;
 use brisk_core::reason::Reason;
 use brisk_core::snapshot::Part;
-use brisk_core::survey::{Shown, Topic};
+use brisk_core::survey::{Shown, SwapWrites, Topic};
 use brisk_core::trial::{Arm, LeftOut, Plan, Scope, Subject, Told};
 use brisk_engine::kit::learned::file_of;
+use brisk_engine::kit::wear::{self, Wear};
 use brisk_engine::kit::{AnyEngine, Engine, Running, Unusable};
 
 use crate::config::{Config, Order};
@@ -126,6 +127,8 @@ struct Member {
 
 pub struct Engines {
     members: Vec<Member>,
+    /// What all of them write to swap.
+    wear: Wear,
     uses: Uses,
     /// Events that engines have not seen because they were not asked: the memory of the machine could not be read.
     missed: Vec<Event>,
@@ -139,7 +142,14 @@ impl Engines {
         let mut unusable = Vec::new();
         let names = config.engines.names().into_iter();
         let engines = names.filter_map(|name| Some((name.to_owned(), begin(name, config, files, &mut unusable)?)));
-        (Self::these(engines.collect()), unusable)
+        let mut engines = Self::these(engines.collect());
+        let wear = files.get(&file_of(wear::NAME)).map(|text| serde_json::from_str(text)).transpose();
+        engines.wear = wear.map(Option::unwrap_or_default).unwrap_or_else(|error| {
+            let why = format!("what was written to swap so far cannot be used, so it is counted anew: {error}");
+            unusable.push(Unusable { file: file_of(wear::NAME), why });
+            Wear::default()
+        });
+        (engines, unusable)
     }
 
     /// These, for tests of what is around engines.
@@ -153,7 +163,8 @@ impl Engines {
             let plan = engine.trial();
             Member { name, engine, by_memory, plan, needs: Needs::default() }
         };
-        Self { members: engines.into_iter().map(member).collect(), uses, missed: Vec::new() }
+        let members = engines.into_iter().map(member).collect();
+        Self { members, wear: Wear::default(), uses, missed: Vec::new() }
     }
 
     #[must_use]
@@ -177,7 +188,18 @@ impl Engines {
     /// texts may be long.
     pub fn learned(&mut self) -> impl Iterator<Item = (String, String)> {
         let of = |member: &mut Member| Some((file_of(&member.name), member.engine.learned()?));
-        self.members.iter_mut().filter_map(of)
+        let wear = self.wear.is_used().then(|| {
+            let text = serde_json::to_string(&self.wear).expect("numbers are JSON");
+            (file_of(wear::NAME), text)
+        });
+        self.members.iter_mut().filter_map(of).chain(wear)
+    }
+
+    /// What engines have written to swap, and what may still be; `None` where none does.
+    #[must_use]
+    pub fn swap_writes(&self) -> Option<SwapWrites> {
+        let writes = self.members.iter().any(|member| member.by_memory);
+        (writes || self.wear.is_used()).then(|| self.wear.shown())
     }
 
     /// Has engines forget what they have learned of an app, or all. Says whether there was anything.
@@ -243,6 +265,9 @@ impl Engines {
             events: &late,
             ..*observed
         };
+        let is_on_flash = observed.devices.iter().any(|device| device.has_swap);
+        let per_day_mib = config.engines.wear_mib_per_day;
+        self.wear.refill(per_day_mib, is_on_flash, observed.now.wall_unix_ms, observed.events);
         for Member { name, engine, by_memory, plan, needs } in &mut self.members {
             if *by_memory && is_unread {
                 let again_ns = observed.now.at_ns.saturating_add(UNREAD_NS);
@@ -252,6 +277,7 @@ impl Engines {
                     .push(Note { engine: name.clone(), reason: Reason::rule("memory_of_the_machine_unreadable") });
                 continue;
             }
+            engine.wear(self.wear.shown());
             let decision = engine.decide(if *by_memory { &of_memory } else { observed });
             let Decision { requests, notes, next_look_ns, .. } = decision;
             *needs = decision.needs;
@@ -262,6 +288,10 @@ impl Engines {
                 let counts = !matches!(&request.action, Action::Once(once) if once.only_restores());
                 let touched = subjects.into_iter().filter(|_| counts).map(|subject| (name.clone(), subject));
                 round.trials.touched.extend(touched);
+                if let (Action::Once(once), Arm::On) = (&request.action, arm) {
+                    let totals = observed.now.apps.iter().find(|totals| totals.name == once.group());
+                    self.wear.spend(once, totals.and_then(|totals| totals.memory_bytes.or(totals.rss_bytes)));
+                }
                 claims.push(Claim { engine: name.clone(), request, arm });
             }
             let told = engine.told().into_iter().map(|(subject, told)| (name.clone(), subject, told));

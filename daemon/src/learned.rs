@@ -45,7 +45,7 @@ pub struct NotWritten {
 #[must_use]
 pub fn read(dir: &Path, dry_run: bool) -> (BTreeMap<String, String>, Vec<String>) {
     let (mut files, mut complaints) = (BTreeMap::new(), Vec::new());
-    for engine in NAMES {
+    for engine in NAMES.iter().chain(&[brisk_engine::kit::wear::NAME]) {
         let name = file_of(engine);
         match brisk_program::files::read_text(&dir.join(&name), FILE_BYTES_MAX) {
             Ok(text) => drop(files.insert(name, text)),

@@ -51,7 +51,7 @@ use brisk_core::decision::{Decision, Observed, Uses};
 use brisk_core::knob::Knob;
 use brisk_core::order::Gather as _;
 use brisk_core::snapshot::Snapshot;
-use brisk_core::survey::{Shown, Topic};
+use brisk_core::survey::{Shown, SwapWrites, Topic};
 use brisk_core::trial::{Figure, Plan, Scope, Span};
 use serde::{Deserialize, Serialize};
 
@@ -271,6 +271,10 @@ impl Engine for Iram {
         }
         // What goes to swap is waited for at returns, and on a whole device no gain of it was measured.
         config.reclaim = false;
+    }
+
+    fn wear(config: &mut Config, wear: SwapWrites) {
+        config.wear = wear;
     }
 
     fn begin(config: &Config, learned: Learned) -> State {

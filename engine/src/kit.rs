@@ -6,6 +6,7 @@
 //! - [`learned`]: what is kept over restarts: the version of its text, apps of which the one used longest ago makes
 //!   room.
 //! - [`predict`]: which apps are likely to be used next.
+//! - [`wear`]: how much all engines together may write to swap.
 //! - [`back_off`]: what does not help is left alone, for longer each time.
 //! - `world`: snapshots, apps and steps for tests.
 //!
@@ -18,6 +19,7 @@ pub mod back_off;
 pub mod check;
 pub mod learned;
 pub mod predict;
+pub mod wear;
 #[cfg(test)]
 pub mod world;
 
@@ -28,7 +30,7 @@ use brisk_core::action::Once;
 use brisk_core::decision::{Decision, Objective, Observed, Request, Uses};
 use brisk_core::device::Device;
 use brisk_core::reason::Reason;
-use brisk_core::survey::{Shown, Topic};
+use brisk_core::survey::{Shown, SwapWrites, Topic};
 use brisk_core::trial::{Plan, Subject, Told};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -95,6 +97,9 @@ pub trait Engine: 'static {
     /// Takes in which devices there are: those that it works with, and how fast they are.
     fn devices(_config: &mut Self::Config, _devices: &[Device]) {}
 
+    /// Takes in what all engines have written to swap, and what may still be.
+    fn wear(_config: &mut Self::Config, _wear: SwapWrites) {}
+
     fn begin(_config: &Self::Config, _learned: Self::Learned) -> Self::State {
         Self::State::default()
     }
@@ -122,6 +127,8 @@ pub trait Engine: 'static {
 pub trait AnyEngine {
     /// What it uses for as long as it runs.
     fn uses(&self) -> Uses;
+    /// Takes in what all engines have written to swap, and what may still be.
+    fn wear(&mut self, _wear: SwapWrites) {}
     fn decide(&mut self, observed: &Observed<'_>) -> Decision<()>;
     /// How it is tried whether it pays.
     fn trial(&self) -> Option<Plan>;
@@ -189,6 +196,10 @@ impl<E: Engine> Running<E> {
 impl<E: Engine> AnyEngine for Running<E> {
     fn uses(&self) -> Uses {
         E::uses(&self.config)
+    }
+
+    fn wear(&mut self, wear: SwapWrites) {
+        E::wear(&mut self.config, wear);
     }
 
     fn decide(&mut self, observed: &Observed<'_>) -> Decision<()> {

@@ -11,7 +11,7 @@
 //! - `apps`: from which apps memory may be taken, in which order; `pressure`: when, and how much.
 //! - `reserve`: memory that is kept free; [`out`]: what is written out, in which order; [`back`]: what is read back;
 //!   `window`: what is held meanwhile.
-//! - [`budget`]: how much may be written a day; [`clean_up`]: scattered hot sets are laid out anew.
+//! - [`clean_up`]: scattered hot sets are laid out anew.
 //! - `adaptive`, `paper`: the two modes; `survey`: where the pages of each app are, and why, for people.
 //!
 //! Pure: what is observed comes in, a decision goes out. Scans of page tables are made by the caller: of an app that
@@ -32,7 +32,6 @@
 mod adaptive;
 mod apps;
 pub mod back;
-pub mod budget;
 pub mod clean_up;
 mod config;
 pub mod hot_set;
@@ -203,6 +202,10 @@ impl Engine for Mars {
         config.know(devices);
     }
 
+    fn wear(config: &mut Config, wear: SwapWrites) {
+        config.wear = wear;
+    }
+
     fn begin(_config: &Config, learned: Learned) -> State {
         State { learned, ..State::default() }
     }
@@ -219,11 +222,6 @@ impl Engine for Mars {
     fn show(config: &Config, state: &State, topic: Topic<'_>) -> Option<Shown> {
         match topic {
             Topic::Pages(observed) => Some(Shown::Pages(survey::survey(config, state, observed))),
-            Topic::Totals => {
-                let budget = &state.learned.budget;
-                let left_bytes = (config.wear_mib_per_day > 0).then(|| budget.left_bytes());
-                Some(Shown::SwapWrites(SwapWrites { written_bytes: budget.written_bytes, left_bytes }))
-            }
             _ => None,
         }
     }

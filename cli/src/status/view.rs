@@ -88,7 +88,7 @@ pub(super) fn text(status: &Status) -> String {
     if let Some(writes) = &status.swap_writes {
         let left = writes.left_bytes.map_or_else(
             || "without a limit".to_owned(),
-            |bytes| format!("{} more may be written now ([mars] wear_mib_per_day)", format_bytes(bytes)),
+            |bytes| format!("{} more may be written now ([engines] wear_mib_per_day)", format_bytes(bytes)),
         );
         let _ = writeln!(text, "swap       {} written by brisk so far; {left}", format_bytes(writes.written_bytes));
     }
@@ -350,7 +350,7 @@ mod tests {
                         min, 'brisk tune' at once\n";
         assert!(text.contains(of_costs), "{text}");
         let of_swap =
-            "swap       3 MiB written by brisk so far; 512 MiB more may be written now ([mars] wear_mib_per_day)\n";
+            "swap       3 MiB written by brisk so far; 512 MiB more may be written now ([engines] wear_mib_per_day)\n";
         assert!(text.contains(of_swap), "{text}");
         assert!(text.contains("\n!! no app is found: neither control groups"), "{text}");
         let by_both = plain(&super::text(&Status { found_by: vec![FoundBy::Groups, FoundBy::Sessions], ..status }));

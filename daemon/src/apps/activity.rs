@@ -164,7 +164,7 @@ impl Apps {
                 Some(places) if places.iter().any(|place| known.holds(place)) => Some(true),
                 Some(_) => (!of_others).then_some(false),
             };
-            let user = known.user();
+            let user = known.group.user;
             let streams = user.and_then(|user| seen.told.get(&user));
             let is_unknown = user.and_then(|user| unknown.get(&user).copied());
             let audible = match streams {
@@ -224,16 +224,6 @@ impl TrackedGroup {
             Some(_) => place.session.as_ref() == Some(&self.group.dir),
             None => place.group.as_ref().is_some_and(|group| group.starts_with(&self.group.dir)),
         }
-    }
-
-    /// The user whose app it is; `None` when its group does not tell.
-    fn user(&self) -> Option<u32> {
-        let number = |part: &str| {
-            let of_slice = part.strip_prefix("user-").and_then(|rest| rest.strip_suffix(".slice"));
-            let of_manager = part.strip_prefix("user@").and_then(|rest| rest.strip_suffix(".service"));
-            of_slice.or(of_manager)?.parse().ok()
-        };
-        self.group.dir.iter().find_map(|part| number(&part.to_string_lossy()))
     }
 
     /// What of it can be ended alone, and by which preferences.
@@ -347,7 +337,7 @@ mod tests {
             for (user, name) in
                 [(1000, "app-editor-1.scope"), (1000, "app-player-1.scope"), (1001, "app-other-1.scope")]
             {
-                apps.was_there(group(&of(user, name)));
+                apps.was_there(Group { user: Some(user), ..group(&of(user, name)) });
             }
             let told = told.map(|streams| (1000, streams)).into_iter().collect();
             let seen = SoundAndLocks { sound: Some(sound), sound_elsewhere: elsewhere, told, locks: None };

@@ -191,12 +191,10 @@ impl Daemon {
             let (bytes, trouble) = self.writer.record();
             Record { path: path.display().to_string(), bytes, trouble }
         });
-        let (mut swap_writes, mut prefetched) = (None, None);
+        let mut prefetched = None;
         for shown in self.policy.engines.show(Topic::Totals) {
-            match shown {
-                Shown::SwapWrites(of) => swap_writes = Some(of),
-                Shown::Prefetched(of) => prefetched = Some(of),
-                _ => {}
+            if let Shown::Prefetched(of) = shown {
+                prefetched = Some(of);
             }
         }
         Status {
@@ -231,7 +229,7 @@ impl Daemon {
             saved: state.savings.estimates(),
             saved_how: savings::METHOD.to_owned(),
             cost: Cost { cpu_us: own_cpu_us(), rss_bytes },
-            swap_writes,
+            swap_writes: self.policy.engines.swap_writes(),
             prefetched,
             memory_programs: machine.killers.running().to_vec(),
             record,

@@ -203,3 +203,81 @@ fn what_no_whole_device_has_shown_to_gain_acts_only_where_it_is_named() {
     brisk_engine::iram::Iram::unnamed(&mut own);
     assert!(!own.reclaim && own.ends == brisk_core::action::Ends::Never);
 }
+
+/// An engine that wants to write as much as it is told that it may.
+struct Writes(&'static str, Option<u64>);
+
+impl AnyEngine for Writes {
+    fn uses(&self) -> Uses {
+        Uses { memory: true, ..Uses::default() }
+    }
+
+    fn wear(&mut self, wear: SwapWrites) {
+        self.1 = wear.left_bytes;
+    }
+
+    fn decide(&mut self, _observed: &Observed<'_>) -> Decision<()> {
+        use brisk_core::decision::Objective;
+        let once = Once::Reclaim { group: self.0.to_owned(), size_bytes: self.1.unwrap_or(0) };
+        let requests = vec![Request::once(once, Objective::Delay, Reason::rule("test"))];
+        Decision { state: (), requests, notes: Vec::new(), next_look_ns: None, needs: Needs::default() }
+    }
+
+    fn trial(&self) -> Option<Plan> {
+        None
+    }
+
+    fn told(&self) -> Vec<(Subject, Told)> {
+        Vec::new()
+    }
+
+    fn learned(&mut self) -> Option<String> {
+        None
+    }
+
+    fn forget(&mut self, _app: Option<&str>) -> bool {
+        false
+    }
+
+    fn show(&self, _topic: Topic<'_>) -> Option<Shown> {
+        None
+    }
+
+    fn end(&mut self) -> Vec<Once> {
+        Vec::new()
+    }
+}
+
+#[test]
+fn all_engines_share_one_budget_of_wear() {
+    const MIB: u64 = 1 << 20;
+    let two =
+        || ["one", "two"].map(|name| (name.to_owned(), Box::new(Writes(name, None)) as Box<dyn AnyEngine>)).into();
+    let mut engines = Engines::these(two());
+    let devices = [brisk_core::device::Device { has_swap: true, ..brisk_core::device::Device::default() }];
+    let now = Snapshot { at_ns: 1, wall_unix_ms: 1_795_312_800_000, ..Snapshot::default() };
+    let mut decide = |events: &[Event]| {
+        let observed = Observed { previous: None, now: &now, events, devices: &devices, apps: &[] };
+        let round = engines.decide(&Config::default(), &observed, &[]);
+        let all = round.resolution.actions.iter().chain(&round.resolution.dropped_actions);
+        let bytes = all.map(|one| match &one.what {
+            Once::Reclaim { size_bytes, .. } => *size_bytes,
+            other => panic!("{other:?}"),
+        });
+        (bytes.collect::<Vec<_>>(), engines.swap_writes().and_then(|writes| writes.left_bytes))
+    };
+    // A quarter of 2,048 MiB at once: the first takes it, and nothing is left for the second.
+    let (mut bytes, left_bytes) = decide(&[]);
+    bytes.sort_unstable();
+    assert_eq!((bytes, left_bytes), (vec![0, 512 * MIB], Some(0)));
+    // What came to nothing is given back.
+    let once = Once::Reclaim { group: "one".to_owned(), size_bytes: 512 * MIB };
+    let dropped =
+        Event { at_ns: 1, kind: EventKind::Performed { once, outcome: brisk_core::outcome::Outcome::Dropped } };
+    assert!(decide(&[dropped]).0.contains(&(512 * MIB)));
+    // It is kept.
+    let text = engines.learned().find(|(name, _)| name == "wear/learned.json").expect("kept").1;
+    let files = BTreeMap::from([("wear/learned.json".to_owned(), text)]);
+    let (again, complaints) = Engines::new(&Config::default(), &files);
+    assert!(complaints.is_empty() && again.swap_writes().is_some_and(|writes| writes.written_bytes == 512 * MIB));
+}

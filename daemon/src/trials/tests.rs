@@ -380,7 +380,8 @@ fn a_person_switches_an_engine_and_it_is_kept() {
 #[test]
 fn engines_that_are_named_act_from_the_start() {
     let mut trials = Trials::default();
-    let named = config::Engines { order: Order::These(vec!["prefetch".to_owned()]), trial: true };
+    let order = Order::These(vec!["prefetch".to_owned()]);
+    let named = config::Engines { order, ..config::Engines::default() };
     trials.configure(&named, [("prefetch".to_owned(), Some(LAUNCHES))].into(), "6.12", 5);
     let mut world = World { trials, ..World::new("prefetch", LAUNCHES) };
     let arms: Vec<Arm> = (0..10).map(|_| world.launch(500_000, true, None)).collect();

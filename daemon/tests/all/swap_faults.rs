@@ -406,7 +406,7 @@ fn wrong_values_are_refused_and_what_is_frozen_stays_held() {
             "flash = { write_mib_per_s = 0 }",
         ),
         ("mode = \"fast\"", "unknown variant `fast`, expected `adaptive` or `paper`"),
-        ("wear_mib_per_day = -1", "invalid value: integer `-1`, expected u64"),
+        ("grace_s = -1", "invalid value: integer `-1`, expected u64"),
         ("grace = 1", "unknown field `grace`"),
     ];
     for (line, why) in wrong {

@@ -126,8 +126,17 @@ pub(crate) fn decide(config: &Config, state: State, observed: &Observed<'_>) -> 
     let is_asleep = next.context.is_screen_off();
     let is_paced = next.freed_ns.is_some_and(|freed_ns| now_ns.saturating_sub(freed_ns) < FREE_NS_MIN);
     if is_short && !is_asleep && (!is_paced || danger.chance(0) > 0.0) {
-        let mut round =
-            Round { config, need, sight, thrashes, danger, next: &mut next, requests: &mut requests, planned_bytes: 0 };
+        let mut round = Round {
+            config,
+            need,
+            sight,
+            thrashes,
+            danger,
+            next: &mut next,
+            requests: &mut requests,
+            planned_bytes: 0,
+            wear_left_bytes: config.wear.left_bytes.unwrap_or(u64::MAX),
+        };
         round.free(&all);
     }
     let limits_hold = next.short_ns.is_some_and(|short_ns| now_ns.saturating_sub(short_ns) < LIMITS_NS);
@@ -273,6 +282,8 @@ struct Round<'a> {
     requests: &'a mut Vec<Request>,
     /// Memory that the steps make available.
     planned_bytes: u64,
+    /// What may still be written to swap.
+    wear_left_bytes: u64,
 }
 
 impl Round<'_> {
@@ -359,14 +370,21 @@ impl Round<'_> {
             let group = one.app.group.clone();
             let part_bytes = one.memory_bytes.unwrap_or(0) / PART;
             if step == Step::PageOut {
+                let all_bytes = one.memory_bytes.unwrap_or(0);
+                if all_bytes > self.wear_left_bytes {
+                    continue;
+                }
+                self.wear_left_bytes -= all_bytes;
                 self.planned_bytes += part_bytes;
                 self.request(one, step, Once::PageOut { group, ranges: Vec::new() }, 60);
                 continue;
             }
             let size_bytes = rest_bytes.saturating_mul(ANON_PART).min(part_bytes).min(RECLAIM_BYTES_MAX);
+            let size_bytes = size_bytes.min(self.wear_left_bytes);
             if size_bytes < RECLAIM_BYTES_MIN {
                 continue;
             }
+            self.wear_left_bytes -= size_bytes;
             self.planned_bytes += size_bytes / ANON_PART;
             self.request(one, step, Once::Reclaim { group, size_bytes }, 1);
         }

@@ -3,6 +3,7 @@
 pub use crate::kit::Mode;
 use crate::kit::{Invalid, Section, check};
 use brisk_core::action::Ends;
+use brisk_core::survey::SwapWrites;
 use serde::{Deserialize, Serialize};
 
 /// Configuration of the engine.
@@ -47,6 +48,9 @@ pub struct Config {
     pub period_s: u64,
     /// Paper: interval between checks while the screen is off.
     pub period_screen_off_s: u64,
+    /// What all engines have written to swap, and what may still be.
+    #[serde(skip)]
+    pub wear: SwapWrites,
 }
 
 impl Default for Config {
@@ -69,6 +73,7 @@ impl Default for Config {
             free_min_percent: 60.0,
             period_s: 20,
             period_screen_off_s: 60,
+            wear: SwapWrites::default(),
         }
     }
 }

@@ -29,8 +29,6 @@ pub(crate) fn decide(config: &Config, state: State, observed: &Observed<'_>) -> 
     let now_ns = observed.now.at_ns;
     let mut next = State { at_ns: now_ns, ..state };
     observe::take(config, &mut next, observed);
-    let budget_bytes = config.wear_mib_per_day.saturating_mul(1 << 20);
-    next.learned.budget.refill(budget_bytes, observed.now.wall_unix_ms);
     close(config, &mut next);
     let all = apps::all(config, &next, observed);
     let need = pressure::need(config, &next, observed);

@@ -74,7 +74,7 @@ fn scattered(config: &Config, round: &Round<'_>, one: &Candidate<'_>) -> Option<
     let known = round.next.learned.app(&group.id)?;
     let plan = back::plan(config, &group.fresh_scan()?.pages, &group.live, known, false);
     let bytes = plan.swapped_bytes();
-    let is_affordable = config.wear_mib_per_day == 0 || round.next.learned.budget.left_bytes() >= bytes;
+    let is_affordable = config.wear.left_bytes.is_none_or(|left_bytes| left_bytes >= bytes);
     let Need { available_bytes, wanted_bytes, .. } = round.need;
     let fits = available_bytes >= wanted_bytes.saturating_add(bytes);
     (plan.verdict().is_ok() && is_scattered(&config.speeds(), &plan) && is_affordable && fits).then_some(plan)

@@ -3,6 +3,7 @@
 pub use crate::kit::Mode;
 use crate::kit::{Invalid, Section, check};
 use brisk_core::device::{Device, Speeds};
+use brisk_core::survey::SwapWrites;
 use serde::{Deserialize, Serialize};
 
 /// Configuration of the engine.
@@ -30,8 +31,6 @@ pub struct Config {
     pub reserve_max_percent: f64,
     /// Adaptive: memory is short when tasks stalled on it for this share of the time.
     pub stall_min_percent: f64,
-    /// Adaptive: what is written out a day at most; 0 is no limit.
-    pub wear_mib_per_day: u64,
     /// Longest time that write-back and swap-out are held for a return.
     pub window_max_s: u64,
     /// Adaptive: back-off after a hot set was written out for nothing; doubled each time, up to an hour.
@@ -41,6 +40,9 @@ pub struct Config {
     /// Speeds of the device that has the swap area, as it is known.
     #[serde(skip)]
     pub known: Option<Speeds>,
+    /// What all engines have written to swap, and what may still be.
+    #[serde(skip)]
+    pub wear: SwapWrites,
 }
 
 impl Default for Config {
@@ -55,11 +57,11 @@ impl Default for Config {
             reserve_min_percent: 4.0,
             reserve_max_percent: 25.0,
             stall_min_percent: 10.0,
-            wear_mib_per_day: 2_048,
             window_max_s: 10,
             retry_after_s: 300,
             flash: None,
             known: None,
+            wear: SwapWrites::default(),
         }
     }
 }

@@ -17,7 +17,6 @@ use crate::kit::{Apps, Version};
 use brisk_core::pages::{Identity, MappedFile};
 use serde::{Deserialize, Serialize};
 
-use crate::mars::budget::Budget;
 use crate::mars::hot_set::{Heats, Repeated};
 
 /// Weight of the newest return in means.
@@ -164,13 +163,10 @@ fn text_bytes(name: &str, heats: &Heats) -> usize {
 pub struct Learned {
     /// First, so that a later form is refused for its version, not for what it has.
     version: Version<1>,
-    /// What may be written.
-    pub budget: Budget,
     apps: Apps<AppMemory>,
 }
 
 impl crate::kit::Learned for Learned {
-    /// What may be written stays counted.
     fn forget(&mut self, app: Option<&str>) -> bool {
         self.apps.forget(app)
     }
@@ -248,8 +244,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_read_back_and_forgotten_on_request() {
-        let mut learned = learned(3, 40);
-        learned.budget.refill(1_000, 77);
+        let learned = learned(3, 40);
         assert_keeps(&learned, "org.example.App1");
         let heap = Identity::Anonymous { name: "[heap]".to_owned(), nth: 0 };
         assert_eq!(learned.app("org.example.App1").and_then(|app| app.mapping("x", 0, &heap)), Some(&heats(40)));

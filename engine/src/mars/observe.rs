@@ -13,7 +13,7 @@ use brisk_core::pages::{AppPages, Touched};
 
 use crate::mars::config::Config;
 use crate::mars::window::Window;
-use crate::mars::{Group, LEFT_ALONE_MAX_S, Out, S_NS, Scan, State, live};
+use crate::mars::{Group, LEFT_ALONE_MAX_S, S_NS, Scan, State, live};
 
 /// What was refused is not tried again for this time.
 const REFUSED_NS: u64 = 600 * S_NS;
@@ -195,9 +195,7 @@ fn take_outcome(next: &mut State, at_ns: u64, once: &Once, outcome: &Outcome) {
             of.freeze_refused_until_ns = until_ns.or(of.freeze_refused_until_ns);
         }
         // Outcomes come in the order of requests: that of the one that was cut short is the first.
-        Once::PageOut { .. } if let Some(out) = of.cut_short.take() => {
-            next.learned.budget.refund(not_written(out, outcome));
-        }
+        Once::PageOut { .. } if of.cut_short.take().is_some() => {}
         Once::PageOut { .. } => {
             let Some(out) = of.out.take() else { return };
             if is_done {
@@ -207,7 +205,6 @@ fn take_outcome(next: &mut State, at_ns: u64, once: &Once, outcome: &Outcome) {
                 of.last_out = Some(out);
                 of.laying_out &= out.part != crate::mars::out::Part::Hot;
             } else {
-                next.learned.budget.refund(not_written(out, outcome));
                 of.left_alone_until_ns = until_ns.or(of.left_alone_until_ns);
                 of.laying_out = false;
             }
@@ -216,15 +213,6 @@ fn take_outcome(next: &mut State, at_ns: u64, once: &Once, outcome: &Outcome) {
         Once::MapIn { .. } if is_done => of.written_ns = Some(at_ns),
         Once::MapIn { .. } => of.laying_out = false,
         _ => {}
-    }
-}
-
-/// What of a page-out was not written.
-fn not_written(out: Out, outcome: &Outcome) -> u64 {
-    match outcome {
-        Outcome::Done => 0,
-        Outcome::Cancelled { done_bytes } => out.bytes.saturating_sub(*done_bytes),
-        _ => out.bytes,
     }
 }
 

@@ -189,8 +189,8 @@ impl Round<'_> {
             let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
             let mut reason = self.need.reason("nothing_may_be_written");
             reason = reason.number("swap_free_mib", mib(self.swap_free_bytes));
-            if self.config.wear_mib_per_day > 0 {
-                reason = reason.number("wear_left_mib", mib(self.budget_bytes()));
+            if let Some(left_bytes) = self.config.wear.left_bytes {
+                reason = reason.number("wear_left_mib", mib(left_bytes));
             }
             self.notes.push(reason);
             return;
@@ -227,8 +227,8 @@ impl Round<'_> {
         wanted_bytes.min(second_bytes.max(OUT_BYTES_MIN)).min(self.budget_bytes()).min(of_swap)
     }
 
-    fn budget_bytes(&self) -> u64 {
-        if self.config.wear_mib_per_day == 0 { u64::MAX } else { self.next.learned.budget.left_bytes() }
+    pub(crate) fn budget_bytes(&self) -> u64 {
+        self.config.wear.left_bytes.unwrap_or(u64::MAX)
     }
 
     fn is_due(&self, one: &Candidate<'_>) -> bool {
@@ -289,7 +289,7 @@ impl Round<'_> {
         true
     }
 
-    /// Requests a page-out, and counts it.
+    /// Requests a page-out.
     pub(crate) fn request(
         &mut self,
         one: &Candidate<'_>,
@@ -305,7 +305,6 @@ impl Round<'_> {
         let reason = reason.number("part_mib", mib(before_bytes)).number("away_s", away_s);
         let once = Once::PageOut { group: one.app.group.clone(), ranges };
         self.requests.push(Request::once(once, objective, reason));
-        self.next.learned.budget.spend(bytes);
         if let Some(group) = self.next.groups.get_mut(&one.app.group) {
             let charged_bytes = one.totals.and_then(|totals| totals.memory_bytes);
             group.out = Some(Out { at_ns: self.next.at_ns, bytes, before_bytes, charged_bytes, part });

@@ -44,8 +44,8 @@ pub(crate) fn survey(config: &Config, state: &State, observed: &Observed<'_>) ->
         at_ns: observed.now.at_ns,
         available_bytes: need.available_bytes,
         wanted_bytes: need.wanted_bytes,
-        wear_left_bytes: (config.wear_mib_per_day > 0).then(|| state.learned.budget.left_bytes()),
-        written_bytes: state.learned.budget.written_bytes,
+        wear_left_bytes: config.wear.left_bytes,
+        written_bytes: config.wear.written_bytes,
         apps: apps::all(config, state, observed).iter().map(row).collect(),
     }
 }

@@ -332,7 +332,7 @@ fn wear(facts: &Facts, needs: &mut Needs<'_>) {
                 CHECK,
                 format!("{name}{} does not say how worn it is", if *is_sd { ", an SD card," } else { "" }),
                 format!("{why}, here unseen"),
-                "let compressed memory be filled first (brisk swap setup); [mars] wear_mib_per_day limits what brisk \
+                "let compressed memory be filled first (brisk swap setup); [engines] wear_mib_per_day limits what brisk \
                  writes",
             ),
         }

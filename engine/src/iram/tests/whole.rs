@@ -329,6 +329,21 @@ fn memory_for_a_launch_is_freed_before_the_app_asks_for_it() {
 }
 
 #[test]
+fn no_more_is_reclaimed_than_the_machine_may_write() {
+    let reclaimed = |left_bytes: Option<u64>| {
+        let mut machine = Machine::new(Config { ends: Ends::Never, ..config() }, &["a", "b", "front"]);
+        machine.app("front").activity.focused = Some(true);
+        machine.config.wear.left_bytes = left_bytes;
+        machine.step(400, &[]);
+        let decision = machine.step(10, &[]);
+        let of = |once: &Once| if let Once::Reclaim { size_bytes, .. } = once { Some(*size_bytes) } else { None };
+        once(&decision).filter_map(of).sum::<u64>()
+    };
+    assert_eq!(reclaimed(None), 32 * MIB);
+    assert_eq!((reclaimed(Some(20 * MIB)), reclaimed(Some(1000)), reclaimed(Some(0))), (20 * MIB, 0, 0));
+}
+
+#[test]
 fn limits_hold_while_memory_is_short_and_some_seconds_longer() {
     let limited = |decision: &Decision<State>| {
         let settings = decision.settings().map(|setting| (setting.knob.to_string(), setting.value.clone()));
