@@ -448,8 +448,10 @@ impl Daemon {
             self.publish("event", render::event(&kind));
             self.account_for(&kind);
             self.note_kill(&kind);
-            if self.moment.events.len() < EVENTS_MAX {
+            if has_room(self.moment.events.len(), &kind) {
                 self.moment.events.push(Event { at_ns: now_ns, kind });
+            } else {
+                self.report_trouble("more happened between two rounds than engines are told".to_owned());
             }
         }
     }
@@ -519,6 +521,13 @@ impl Daemon {
     }
 }
 
+/// Whether an event is kept beside so many: those that any user can cause without end leave half of the room to others.
+fn has_room(events: usize, kind: &EventKind) -> bool {
+    let is_of_any_user =
+        matches!(kind, EventKind::LaunchBegan { .. } | EventKind::LaunchEnded { .. } | EventKind::AppGone { .. });
+    events < if is_of_any_user { EVENTS_MAX / 2 } else { EVENTS_MAX }
+}
+
 fn log(line: Line) {
     brisk_program::log::line(line.level, &format!("briskd: {}", line.text));
 }
@@ -529,4 +538,16 @@ fn nice_min(sense: &Sense, dir: &Path) -> Option<i8> {
     let of_session = || dir.file_name()?.to_str()?.parse().ok().map(|leader| vec![leader]);
     let pids = if apps::is_session(dir) { of_session() } else { sense.cgroup_processes(dir).ok().flatten() }?;
     pids.into_iter().filter_map(|pid| sense.process_stat(pid).ok().flatten()).map(|process| process.nice).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launches_without_end_leave_room_for_other_events() {
+        let (began, idle) = (EventKind::LaunchBegan { group: "a".to_owned() }, EventKind::UserIdle { idle: true });
+        let kept = |kind: &EventKind| (0..2 * EVENTS_MAX).filter(|events| has_room(*events, kind)).count();
+        assert_eq!((kept(&began), kept(&idle)), (EVENTS_MAX / 2, EVENTS_MAX));
+    }
 }
