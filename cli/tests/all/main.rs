@@ -14,6 +14,7 @@ mod json;
 mod missing_files;
 mod monitor;
 mod profile;
+mod promises;
 mod refusals;
 mod report;
 mod reset;
