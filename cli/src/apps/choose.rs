@@ -126,9 +126,8 @@ mod tests {
         let answer = json!({ "parameters": { "status": status } }).to_string() + "\0";
         let daemon = std::thread::spawn(move || {
             let stream = listener.accept().expect("a client").0;
-            let mut calls = BufReader::new(&stream).split(0).map_while(Result::ok);
             let mut methods = Vec::new();
-            while let Some(call) = calls.next() {
+            for call in BufReader::new(&stream).split(0).map_while(Result::ok) {
                 let call: serde_json::Value = serde_json::from_slice(&call).expect("a call");
                 methods.push(call["method"].as_str().unwrap_or_default().rsplit('.').next().map(str::to_owned));
                 (&stream).write_all(answer.as_bytes()).expect("answered");

@@ -93,7 +93,7 @@ pub(crate) fn front(daemon: &Briskd, group: Option<&str>) {
 pub(crate) fn pages(daemon: &Briskd, name: &str) -> AppPages {
     let pages: Pages = daemon.client().call("GetPages", &[("app", name.into())], "pages").expect("it answers");
     assert!(pages.active);
-    pages.survey.apps.into_iter().find(|row| brisk_core::group::is_meant(&row.group, &name)).expect("it runs")
+    pages.survey.apps.into_iter().find(|row| brisk_core::group::is_meant(&row.group, name)).expect("it runs")
 }
 
 /// What was read back of the app so far.
