@@ -23,6 +23,7 @@
 mod end_app;
 pub(crate) mod freezer;
 mod group;
+mod held_file;
 mod map_in;
 mod paging;
 mod prefetch;

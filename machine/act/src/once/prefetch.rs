@@ -6,8 +6,7 @@
 //! inodes, which the app needs too. They have an I/O class of their own.
 //!
 //! A file is read only when it is the one that was learned: a regular file of the same device, inode, time of change
-//! and size, on a local block device. It is found by O_PATH without following symbolic links, which opens no pipe and
-//! no device, examined, and only then opened, by its descriptor: nothing can take its place in between. Its path is
+//! and size, on a local block device (`held_file.rs`). Its path is
 //! from the root directory of the app; where the app has a root directory of its own it enters it after it joined its
 //! group, so that it is looked for again for 20 ms.
 //!
@@ -22,7 +21,7 @@
 
 use std::fs::{self, File};
 use std::num::NonZeroU64;
-use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -32,10 +31,11 @@ use std::time::Duration;
 use brisk_core::launch::{FileVersion, Piece, PrefetchFile};
 use brisk_core::outcome::Outcome;
 use brisk_formats::is_on_block_device;
-use rustix::fs::{Advice, CWD, Mode, OFlags, fadvise, fstatfs, openat};
+use rustix::fs::{Advice, fadvise, fstatfs};
 use rustix::io::Errno;
 
 use super::group::Group;
+use super::held_file;
 use crate::ioprio::{self, IoPriority};
 use crate::{Error, worker::CHUNK_BYTES};
 
@@ -177,7 +177,7 @@ fn root(group: &Group<'_>, files: &[PrefetchFile]) -> Option<OwnedFd> {
             std::thread::sleep(ROOT_INTERVAL);
         }
         let of_app = group.pids().into_iter().map(|pid| group.paths.proc.join(pid.to_string()).join("root"));
-        let roots = of_app.chain([Path::new("/").to_owned()]).filter_map(|path| open_dir(&path));
+        let roots = of_app.chain([Path::new("/").to_owned()]).filter_map(|path| held_file::root(&path));
         let has_one = |root: &OwnedFd| files.iter().take(3).any(|requested| open(root, requested).is_ok());
         if let Some(root) = roots.into_iter().find(has_one) {
             return Some(root);
@@ -186,24 +186,15 @@ fn root(group: &Group<'_>, files: &[PrefetchFile]) -> Option<OwnedFd> {
     None
 }
 
-fn open_dir(path: &Path) -> Option<OwnedFd> {
-    openat(CWD, path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok()
-}
-
 /// The file, if it is the one that was learned.
 fn open(root: &OwnedFd, requested: &PrefetchFile) -> Result<File, Unfit> {
-    let path = requested.file.path.strip_prefix('/').filter(|path| !path.is_empty()).ok_or(Unfit::Changed)?;
     let unfit = |errno: Errno| if errno == Errno::IO || errno == Errno::NODEV { Unfit::Failed } else { Unfit::Changed };
-    let held = openat(root, path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).map_err(unfit)?;
-    let held = File::from(held);
+    let held = held_file::find(root, &requested.file.path).map_err(unfit)?;
     let found = held.metadata().map_err(|_| Unfit::Failed)?;
     if !is_that(&found, requested) || !fstatfs(&held).is_ok_and(|fs| is_on_block_device(fs.f_type as u64)) {
         return Err(Unfit::Changed);
     }
-    // The descriptor holds it: this is the same file. Its time of access stays.
-    let again = format!("/proc/self/fd/{}", held.as_raw_fd());
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOATIME | OFlags::CLOEXEC;
-    openat(CWD, again, flags, Mode::empty()).map(File::from).map_err(unfit)
+    held_file::open(&held).map_err(unfit)
 }
 
 fn is_that(found: &fs::Metadata, requested: &PrefetchFile) -> bool {
@@ -285,7 +276,7 @@ mod tests {
 
     fn run(dir: &Path, files: &[PrefetchFile], pieces: &[Piece], streams: u8) -> Outcome {
         let requested = Requested { files, pieces, streams, priority: "best-effort 5" };
-        read(open_dir(dir).expect("a directory"), requested, || false).expect("threads")
+        read(held_file::root(dir).expect("a directory"), requested, || false).expect("threads")
     }
 
     fn piece(file: u32, offset_bytes: u64, size_bytes: u64) -> Piece {
@@ -337,21 +328,26 @@ mod tests {
         evicted(dir.path(), "file", 4096);
         std::os::unix::fs::symlink("file", dir.path().join("link")).expect("linked");
         let pipe = dir.path().join("pipe");
-        rustix::fs::mknodat(CWD, &pipe, rustix::fs::FileType::Fifo, Mode::RUSR, 0).expect("made");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
+            .expect("made");
         fs::create_dir(dir.path().join("dir")).expect("made");
         for name in ["link", "pipe", "dir"] {
             // Of the link: the file that it leads to is the one that was learned.
             let requested = of(dir.path(), name);
-            assert_eq!(open(&open_dir(dir.path()).expect("there"), &requested).err(), Some(Unfit::Changed), "{name}");
+            assert_eq!(
+                open(&held_file::root(dir.path()).expect("there"), &requested).err(),
+                Some(Unfit::Changed),
+                "{name}"
+            );
         }
         let null = fs::metadata("/dev/null").expect("there");
         let device = PrefetchFile {
             file: MappedFile { device: null.dev(), inode: null.ino(), path: "/dev/null".to_owned() },
             version: FileVersion { changed_ns: null.ctime() * 1_000_000_000 + null.ctime_nsec(), size_bytes: 0 },
         };
-        assert_eq!(open(&open_dir(Path::new("/")).expect("there"), &device).err(), Some(Unfit::Changed));
+        assert_eq!(open(&held_file::root(Path::new("/")).expect("there"), &device).err(), Some(Unfit::Changed));
         let escape = PrefetchFile { file: MappedFile { path: String::new(), ..device.file.clone() }, ..device };
-        assert_eq!(open(&open_dir(Path::new("/")).expect("there"), &escape).err(), Some(Unfit::Changed));
+        assert_eq!(open(&held_file::root(Path::new("/")).expect("there"), &escape).err(), Some(Unfit::Changed));
     }
 
     #[test]
@@ -375,10 +371,10 @@ mod tests {
         let pieces: Vec<Piece> = (0..256).map(|page| piece(0, page * 4096, 4096)).collect();
         let requested = Requested { files: &files, pieces: &pieces, streams: 1, priority: "idle" };
         let looks = AtomicUsize::new(0);
-        let root = open_dir(dir.path()).expect("there");
+        let root = held_file::root(dir.path()).expect("there");
         let outcome = read(root, requested, || looks.fetch_add(1, Ordering::SeqCst) >= 3).expect("threads");
         assert_eq!(outcome, Outcome::Prefetched { read_bytes: 3 * 4096, changed_files: 0, complete: false });
         let bad = Requested { priority: "urgent", ..requested };
-        assert!(read(open_dir(dir.path()).expect("there"), bad, || false).is_err());
+        assert!(read(held_file::root(dir.path()).expect("there"), bad, || false).is_err());
     }
 }

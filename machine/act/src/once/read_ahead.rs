@@ -2,19 +2,20 @@
 //! touches them.
 //!
 //! A file is opened by its path in the mount namespace of one of the app's processes, and read only when it still is
-//! the file that was mapped: same device, same inode. One that was replaced, or that is not there, is passed over.
+//! the file that was mapped: same device, same inode (`held_file.rs`). One that was replaced, or that is not there, is
+//! passed over.
 //!
 //! Ranges are asked for in pieces of 4 MiB. The kernel charges the pages to the memory group of the thread that asks,
 //! brisk's, not to the app's, until it has dropped them once (no call takes another group): where brisk's group has a
 //! limit, that much of the files is in memory at a time. Its service has none for that reason, but a limit of the
 //! daemon's own memory (`LimitDATA`).
 //!
-//! Properties: `a_file_that_was_replaced_is_not_read`; `what_is_no_regular_file_is_not_opened_for_long`.
+//! Properties: `a_file_that_was_replaced_is_not_read`; `what_is_no_regular_file_is_not_opened_for_long`;
+//! `no_link_is_followed`.
 
-use std::fs::{self, File, OpenOptions};
-use std::os::fd::AsFd as _;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
-use std::path::Path;
+use std::fs::{self, File};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::fs::MetadataExt as _;
 
 use brisk_core::action::FileRanges;
 use brisk_core::outcome::Outcome;
@@ -22,12 +23,13 @@ use brisk_core::pages::MappedFile;
 use rustix::fs::{Advice, fadvise};
 
 use super::group::Group;
+use super::held_file;
 use crate::worker::CHUNK_BYTES;
 
 /// Asks for all ranges, in their order, until `is_cancelled`. Unchanged when none of the files is there.
 pub(super) fn read_ahead(group: &Group<'_>, files: &[FileRanges], is_cancelled: impl Fn() -> bool) -> Outcome {
-    let roots: Vec<_> =
-        group.pids().into_iter().map(|pid| group.paths.proc.join(pid.to_string()).join("root")).collect();
+    let dirs = group.pids().into_iter().map(|pid| group.paths.proc.join(pid.to_string()).join("root"));
+    let roots: Vec<OwnedFd> = dirs.filter_map(|dir| held_file::root(&dir)).collect();
     if roots.is_empty() {
         return Outcome::Gone;
     }
@@ -51,14 +53,12 @@ pub(super) fn read_ahead(group: &Group<'_>, files: &[FileRanges], is_cancelled: 
 }
 
 /// The file, if it still is that one.
-fn open(root: &Path, requested: &MappedFile) -> Option<File> {
+fn open(root: &OwnedFd, requested: &MappedFile) -> Option<File> {
     let is_that =
         |found: &fs::Metadata| found.is_file() && found.dev() == requested.device && found.ino() == requested.inode;
-    let path = root.join(requested.path.strip_prefix('/')?);
-    // Checked before, so that no pipe or device is opened, and afterwards, since it may have been replaced in between.
-    fs::metadata(&path).ok().filter(is_that)?;
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOATIME).open(&path).ok()?;
-    file.metadata().ok().filter(is_that).map(|_| file)
+    let held = held_file::find(root, &requested.path).ok()?;
+    held.metadata().ok().filter(is_that)?;
+    held_file::open(&held).ok()
 }
 
 #[cfg(test)]
@@ -68,27 +68,42 @@ mod tests {
     #[test]
     fn a_file_that_was_replaced_is_not_read() {
         let dir = tempfile::tempdir().expect("a directory");
+        let root = held_file::root(dir.path()).expect("a directory");
         let path = dir.path().join("lib.so");
         fs::write(&path, "old").expect("written");
         let found = fs::metadata(&path).expect("there");
         let requested = MappedFile { device: found.dev(), inode: found.ino(), path: "/lib.so".to_owned() };
-        assert!(open(dir.path(), &requested).is_some());
+        assert!(open(&root, &requested).is_some());
         fs::write(dir.path().join("new"), "new").expect("written");
         fs::rename(dir.path().join("new"), &path).expect("replaced");
-        assert!(open(dir.path(), &requested).is_none());
+        assert!(open(&root, &requested).is_none());
         fs::remove_file(&path).expect("removed");
-        assert!(open(dir.path(), &requested).is_none());
+        assert!(open(&root, &requested).is_none());
+    }
+
+    #[test]
+    fn no_link_is_followed() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let root = held_file::root(dir.path()).expect("a directory");
+        fs::write(dir.path().join("secret"), "x").expect("written");
+        std::os::unix::fs::symlink("secret", dir.path().join("lib.so")).expect("a link");
+        let found = fs::metadata(dir.path().join("lib.so")).expect("there");
+        let mut requested = MappedFile { device: found.dev(), inode: found.ino(), path: "/lib.so".to_owned() };
+        assert!(open(&root, &requested).is_none(), "it was the file that the link means");
+        requested.path = "/secret".to_owned();
+        assert!(open(&root, &requested).is_some());
     }
 
     #[test]
     fn what_is_no_regular_file_is_not_opened_for_long() {
         let dir = tempfile::tempdir().expect("a directory");
+        let root = held_file::root(dir.path()).expect("a directory");
         let path = dir.path().join("pipe");
         rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
             .expect("made");
         let found = fs::metadata(&path).expect("there");
         let requested = MappedFile { device: found.dev(), inode: found.ino(), path: "/pipe".to_owned() };
         // Without a writer, opening it to read would block.
-        assert!(open(dir.path(), &requested).is_none());
+        assert!(open(&root, &requested).is_none());
     }
 }
