@@ -120,7 +120,8 @@ fn the_description_names_what_is_sent() {
         protected: Some("x".to_owned()),
         ..Activity::default()
     };
-    let app = classify(&AppFacts { offers: GroupSetting::ALL.into(), activity: of_terminal, ..AppFacts::default() });
+    let offers = GroupSetting::ALL.into();
+    let app = classify(&AppFacts { offers, user: Some(1000), activity: of_terminal, ..AppFacts::default() });
     let note = Note { engine: "iram".to_owned(), reason: Reason::rule("test") };
     let knob = "queue/sda/scheduler".parse().expect("a knob");
     let changed = ChangedExternally { knob, written: "1".to_owned(), found: "2".to_owned() };

@@ -155,6 +155,8 @@ pub struct AppFacts {
     pub group: String,
     /// Its id, such as `org.gnome.Evince`, as far as the group's name tells.
     pub id: String,
+    /// The user whose app it is; `None` when unknown.
+    pub user: Option<u32>,
     /// It is being launched.
     pub launching: bool,
     /// It is in the foreground; `None` where the system does not tell.
@@ -186,6 +188,9 @@ pub struct App {
     pub group: String,
     /// Its id.
     pub id: String,
+    /// The user whose app it is; `None` when unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<u32>,
     /// It is being launched.
     pub launching: bool,
     /// What it tolerates.
@@ -204,7 +209,31 @@ pub struct App {
     pub activity: Activity,
 }
 
+/// The id without the user, of what [`App::owned_id`] gives.
+#[must_use]
+pub fn id_of(owned_id: &str) -> &str {
+    parts_of(owned_id).1
+}
+
+/// The user of what [`App::owned_id`] gives.
+#[must_use]
+pub fn user_of(owned_id: &str) -> Option<u32> {
+    parts_of(owned_id).0
+}
+
+fn parts_of(owned_id: &str) -> (Option<u32>, &str) {
+    let owned = owned_id.split_once('/').and_then(|(user, id)| Some((Some(user.parse().ok()?), id)));
+    owned.unwrap_or((None, owned_id))
+}
+
 impl App {
+    /// What is learned of the app, and tried with it, goes by this: its user and its id. Another user chooses any id for
+    /// an app of that user's, and is to change nothing that concerns this one.
+    #[must_use]
+    pub fn owned_id(&self) -> String {
+        self.user.map_or_else(|| self.id.clone(), |user| format!("{user}/{}", self.id))
+    }
+
     /// Whether requests of the app may go to the disk `name`: false only when its disks are known, and others.
     #[must_use]
     pub fn may_use(&self, name: &str) -> bool {
@@ -249,6 +278,7 @@ pub fn classify(facts: &AppFacts) -> App {
     App {
         group: facts.group.clone(),
         id: facts.id.clone(),
+        user: facts.user,
         launching: facts.launching,
         tolerance,
         reason: Reason::rule(rule),
@@ -344,6 +374,20 @@ mod tests {
         assert_eq!(protection(|f| f.listed = Some(Tolerance::System)), by_class);
         assert_eq!(protection(|f| f.role = Role::Service), None);
         assert_eq!(protection(|_| ()), None);
+    }
+
+    #[test]
+    fn what_is_learned_goes_by_user_and_id() {
+        let owned = |user| classify(&AppFacts { id: "org.x/y".to_owned(), user, ..AppFacts::default() }).owned_id();
+        assert_eq!([owned(Some(1000)), owned(None)], ["1000/org.x/y", "org.x/y"]);
+        for (text, user, id) in [
+            ("1000/org.x/y", Some(1000), "org.x/y"),
+            ("65534/1000/firefox", Some(65_534), "1000/firefox"),
+            ("org.x/y", None, "org.x/y"),
+            ("firefox", None, "firefox"),
+        ] {
+            assert_eq!((user_of(text), id_of(text)), (user, id));
+        }
     }
 
     #[test]

@@ -458,6 +458,7 @@ fn facts(known: &TrackedGroup, choices: &Choices, services: &Services) -> AppFac
     let of_user = parts().any(|part| part == "user.slice" || part.starts_with("user@"));
     AppFacts {
         group: known.group.key.clone(),
+        user: known.group.user,
         launching: known.launch.is_some(),
         focused: known.focused,
         // Without a service manager, a group that is named as an app was started by a user.

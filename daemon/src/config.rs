@@ -73,6 +73,7 @@ engines::with_engines!(with_sections! {
         pub daemon: Daemon,
         /// Which engines run, first before last.
         pub engines: Engines,
+        #[serde(deserialize_with = "checked_fixed")]
         pub fixed: BTreeMap<Knob, Fixed>,
         /// What the person chose of apps, by id.
         #[serde(deserialize_with = "checked_choices")]
@@ -398,6 +399,17 @@ fn checked_hook<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Hook, D::E
     let hook = Hook::deserialize(deserializer)?;
     hook.words().map_err(de::Error::custom)?;
     Ok(hook)
+}
+
+/// A control group has another key each time that it is made, and whoever makes it chooses its name.
+fn checked_fixed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<Knob, Fixed>, D::Error> {
+    let fixed = BTreeMap::<Knob, Fixed>::deserialize(deserializer)?;
+    match fixed.keys().find(|knob| knob.group().is_some()) {
+        Some(knob) => Err(de::Error::custom(format!(
+            "'{knob}' is of a control group, which comes and goes: say what the app is for in [apps]"
+        ))),
+        None => Ok(fixed),
+    }
 }
 
 fn checked_choices<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Choices, D::Error> {

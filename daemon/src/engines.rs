@@ -329,7 +329,7 @@ fn subjects(scope: Scope, request: &Request, observed: &Observed<'_>) -> Vec<Sub
     let app = || group.and_then(|group| observed.apps.iter().find(|app| app.group == group));
     match scope {
         Scope::Machine => vec![Subject::Machine],
-        Scope::App => app().map(|app| Subject::App(app.id.clone())).into_iter().collect(),
+        Scope::App => app().map(|app| Subject::App(app.owned_id())).into_iter().collect(),
         Scope::Disk => {
             let is_meant = |name: &str| match device {
                 Some(device) => device == name,

@@ -146,7 +146,7 @@ impl Trials {
             let subjects: BTreeSet<Subject> = match plan.scope {
                 Scope::Machine => [Subject::Machine].into(),
                 Scope::Disk => devices.iter().map(Subject::disk).collect(),
-                Scope::App => apps.iter().map(|app| Subject::App(app.id.clone())).collect(),
+                Scope::App => apps.iter().map(|app| Subject::App(app.owned_id())).collect(),
             };
             for subject in subjects {
                 let arm = self.kept.arm(engine, &subject, now_unix_ms);
@@ -257,7 +257,7 @@ impl Trials {
                 for event in observed.events {
                     let EventKind::LaunchBegan { group } = &event.kind else { continue };
                     let app = observed.apps.iter().find(|app| app.group == *group);
-                    app.into_iter().for_each(|app| begin(Subject::App(app.id.clone())));
+                    app.into_iter().for_each(|app| begin(Subject::App(app.owned_id())));
                 }
             }
             Span::Load { .. } => {

@@ -48,6 +48,7 @@ mod window;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::kit::{BackOff, Engine, S_NS};
+use brisk_core::app::id_of;
 use brisk_core::decision::{Decision, Observed, Uses};
 use brisk_core::device::Device;
 use brisk_core::knob::Knob;
@@ -108,6 +109,7 @@ pub struct State {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Group {
+    /// User and id of the app.
     pub id: String,
     /// When it was seen first, or left the foreground last.
     pub left_ns: u64,
@@ -216,7 +218,7 @@ impl Engine for Mars {
 
     fn forgotten(state: &mut State, app: Option<&str>) {
         let groups = state.groups.values_mut();
-        groups.filter(|group| app.is_none_or(|app| group.id == app)).for_each(Group::forget);
+        groups.filter(|group| app.is_none_or(|app| id_of(&group.id) == app)).for_each(Group::forget);
     }
 
     fn show(config: &Config, state: &State, topic: Topic<'_>) -> Option<Shown> {

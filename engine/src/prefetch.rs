@@ -41,6 +41,7 @@ mod survey;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::kit::Engine;
+use brisk_core::app::id_of;
 use brisk_core::decision::{Decision, Observed, Uses};
 use brisk_core::device::Device;
 use brisk_core::survey::{Shown, Topic};
@@ -108,7 +109,7 @@ impl Engine for Prefetch {
     }
 
     fn forgotten(state: &mut State, app: Option<&str>) {
-        state.launches.retain(|_, launch| app.is_some_and(|app| launch.id != app));
+        state.launches.retain(|_, launch| app.is_some_and(|app| id_of(&launch.id) != app));
     }
 
     fn show(config: &Config, state: &State, topic: Topic<'_>) -> Option<Shown> {

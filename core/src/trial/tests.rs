@@ -102,10 +102,13 @@ fn subjects_are_texts() {
         (Subject::Machine, "machine"),
         (Subject::Disk("mmcblk0".to_owned()), "disk mmcblk0"),
         (Subject::App("org.gnome.Evince".to_owned()), "app org.gnome.Evince"),
+        (Subject::App("1000/org.gnome.Evince".to_owned()), "app 1000/org.gnome.Evince"),
     ] {
-        assert_eq!(subject.to_string(), text);
+        assert_eq!(String::from(subject.clone()), text);
         assert_eq!(Subject::try_from(text.to_owned()), Ok(subject));
     }
+    // People see the id.
+    assert_eq!(Subject::App("1000/org.gnome.Evince".to_owned()).to_string(), "app org.gnome.Evince");
     assert!(Subject::try_from("phone x".to_owned()).is_err());
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::app::id_of;
 use crate::device::Device;
 
 /// What a trial is about.
@@ -14,7 +15,7 @@ pub enum Subject {
     Machine,
     /// Block devices of a model, which outlives the kernel's names; by that name where a device reports no model.
     Disk(String),
-    /// An app, by its id.
+    /// An app, by its user and id ([`crate::app::App::owned_id`]).
     App(String),
 }
 
@@ -26,19 +27,23 @@ impl Subject {
     }
 }
 
+/// What people call it.
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Machine => f.write_str("machine"),
             Self::Disk(name) => write!(f, "disk {name}"),
-            Self::App(id) => write!(f, "app {id}"),
+            Self::App(owned_id) => write!(f, "app {}", id_of(owned_id)),
         }
     }
 }
 
 impl From<Subject> for String {
     fn from(subject: Subject) -> Self {
-        subject.to_string()
+        match subject {
+            Subject::App(owned_id) => format!("app {owned_id}"),
+            other => other.to_string(),
+        }
     }
 }
 

@@ -319,6 +319,48 @@ mod tests {
         assert_eq!(apps.find(&Target::Pid(41), None, place).map(|group| group.key), Ok("session-40".to_owned()));
     }
 
+    fn of_user(dir: &str, user: u32) -> Group {
+        Group { key: dir.trim_start_matches("/c/").to_owned(), user: Some(user), ..group(dir) }
+    }
+
+    #[test]
+    fn each_seat_has_a_front_of_its_own() {
+        let (one, two) = (of_user("/c/1000/app-a-1.scope", 1000), of_user("/c/1001/app-a-1.scope", 1001));
+        let mut apps = Apps::default();
+        apps.was_there(one.clone());
+        apps.was_there(two.clone());
+        assert_eq!(kinds(apps.tell_front(std::slice::from_ref(&one), Some(1000), 1)), [came("1000/app-a-1.scope")]);
+        assert_eq!(kinds(apps.tell_front(std::slice::from_ref(&two), Some(1001), 2)), [came("1001/app-a-1.scope")]);
+        assert_eq!(apps.front().collect::<Vec<_>>(), [&one, &two]);
+        // The first user's desktop; what the other one sees stays.
+        apps.tell_front(&[], Some(1000), 3);
+        assert_eq!(apps.front().collect::<Vec<_>>(), [&two]);
+    }
+
+    #[test]
+    fn an_id_means_no_other_users_app() {
+        let (one, two) = (of_user("/c/1000/app-a-1.scope", 1000), of_user("/c/1001/app-a-1.scope", 1001));
+        let mut apps = Apps::default();
+        apps.was_there(two.clone());
+        let by_id = |apps: &Apps, user| apps.find(&Target::Id("a".to_owned()), user, nowhere);
+        assert_eq!((by_id(&apps, Some(1000)), by_id(&apps, None)), (Err(NoSuchApp), Ok(two.clone())));
+        // What is told of it is launched for its own user alone.
+        apps.tell_launch_of("a", Some(1000), 1).expect("an id");
+        let began_ns =
+            |apps: &Apps, group: &Group| apps.known[&group.dir].launch.as_ref().map(|launch| launch.began_ns);
+        let third = of_user("/c/1001/app-a-2.scope", 1001);
+        apps.began(third.clone(), 2);
+        apps.began(one.clone(), 3);
+        assert_eq!((began_ns(&apps, &third), began_ns(&apps, &one)), (Some(2), Some(1)), "the second was told");
+        assert_eq!((by_id(&apps, Some(1000)), by_id(&apps, Some(1001)).map(|of| of.user)), (Ok(one), Ok(Some(1001))));
+        // Nor do invented ids of one user end what another one told.
+        apps.tell_launch_of("b", Some(1000), 4).expect("an id");
+        for nth in 0..3 * TOLD_MAX {
+            apps.tell_launch_of(&format!("x{nth}"), Some(1001), 5).expect("an id");
+        }
+        assert!(apps.told_launches.iter().any(|told| told.id == "b"));
+    }
+
     fn began(name: &str) -> EventKind {
         EventKind::LaunchBegan { group: name.to_owned() }
     }

@@ -34,6 +34,7 @@ fn what_is_wrong_is_told_with_its_line_and_what_was_meant() {
         ("[fixed]\n\"vm/drop_caches\" = 3\n", "2:1: 'vm/drop_caches' names no setting", "min_free_kbytes"),
         ("[fixed]\n\"queue/sda/scheduler\" = true\n", "2:25: ", "a text or a whole number"),
         ("[fixed]\n\"queue/sda/scheduler\" = \"\"\n", "2:25: ", "one line"),
+        ("[fixed]\n\"io.weight/system.slice\" = 7\n", "1:1: 'io.weight/system.slice' is of a control group", "[apps]"),
         ("[engines]\norder = [\"turbo\"]\n", "2:9: there is no engine 'turbo'", ""),
         ("[engines]\norder = \"all\"\n", "2:9: write \"auto\", or a list", ""),
         ("[engines]\norder = [\"mars\", \"mars\"]\n", "2:9: the engine 'mars' is named twice", ""),

@@ -30,7 +30,7 @@ pub(super) struct Episode {
     last: BTreeMap<String, AppTotals>,
     /// Kernel names of the disks that it is about.
     disks: BTreeSet<String>,
-    /// Of a launch, the id of its app.
+    /// Of a launch, the user and id of its app.
     launch: Option<String>,
     touched: bool,
     touched_now: bool,
@@ -70,7 +70,7 @@ impl Episode {
         self.touched_now = touched;
         let counts = |app: &&App| match &self.launch {
             // A launcher may have told of it before it had a group.
-            Some(id) => app.launching && app.id == *id,
+            Some(id) => app.launching && app.owned_id() == *id,
             None => app.launching || app.tolerance == Tolerance::Interactive,
         };
         self.groups.extend(observed.apps.iter().filter(counts).map(|app| app.group.clone()));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use brisk_core::app::id_of;
 use brisk_core::random::mix;
 use brisk_core::trial::stages::Stages;
 use brisk_core::trial::{Arm, Effect, Ended, Ladder, Phase, Plan, Subject, Trial};
@@ -128,7 +129,8 @@ impl Kept {
         let mut known = false;
         for of in self.engines.values_mut() {
             let before = of.trials.len();
-            let is_it = |subject: &Subject| app.is_none_or(|id| *subject == Subject::App(id.to_owned()));
+            let is_app = |subject: &Subject, id: &str| matches!(subject, Subject::App(owned) if id_of(owned) == id);
+            let is_it = |subject: &Subject| app.is_none_or(|id| is_app(subject, id));
             of.trials.retain(|subject, _| !is_it(subject));
             known |= of.trials.len() < before;
             if app.is_none() {

@@ -5,6 +5,7 @@ mod damage;
 mod faults;
 mod forget;
 mod harness;
+mod identity;
 mod in_daemon;
 mod paging;
 mod people;

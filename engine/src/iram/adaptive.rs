@@ -185,7 +185,7 @@ fn launches<'a>(state: &'a State, all: &'a [Candidate<'a>]) -> impl Iterator<Ite
         let growth = state.groups.get(&one.app.group).map(|known| known.growth).unwrap_or_default();
         let launch = Launch {
             memory_bytes: one.memory_bytes.unwrap_or(0),
-            known_bytes: state.learned.peak_bytes(&one.app.id, LAUNCH_NS),
+            known_bytes: state.learned.peak_bytes(&one.app.owned_id(), LAUNCH_NS),
             growth,
         };
         (one, launch)
@@ -204,15 +204,16 @@ pub(crate) fn needs(state: &State, all: &[Candidate<'_>]) -> Vec<u64> {
     if launches(state, all).all(|(_, launch)| launch.known_bytes.is_some()) {
         return Vec::new();
     }
-    let mut needs: BTreeMap<&str, u64> = state.learned.heap.predicted_peaks(LAUNCH_NS).gather_map();
+    let known = state.learned.heap.predicted_peaks(LAUNCH_NS).map(|(owned_id, bytes)| (owned_id.to_owned(), bytes));
+    let mut needs: BTreeMap<String, u64> = known.gather_map();
     for one in all.iter().filter(|one| one.app.activity.role == Role::App) {
         if let Some(memory_bytes) = one.memory_bytes {
-            let need = needs.entry(&one.app.id).or_default();
+            let need = needs.entry(one.app.owned_id()).or_default();
             *need = memory_bytes.max(*need);
         }
     }
     for one in all.iter().filter(|one| one.app.launching) {
-        needs.remove(one.app.id.as_str());
+        needs.remove(&one.app.owned_id());
     }
     if needs.is_empty() { vec![heap::DEFAULT_BYTES] } else { needs.into_values().collect() }
 }
@@ -234,7 +235,7 @@ pub(crate) fn need(
     };
     let (launch_bytes, known_launch_bytes) = (sum(false), sum(true));
     let likely = outlook.likeliest(config.protected_apps).map(|(id, chance)| {
-        let running = all.iter().filter(|one| one.app.id == id).filter_map(|one| one.memory_bytes).max();
+        let running = all.iter().filter(|one| one.app.owned_id() == id).filter_map(|one| one.memory_bytes).max();
         (chance, running.map_or_else(|| peak_bytes(id), |memory_bytes| memory_bytes / RETURN_PART))
     });
     let reserve_bytes = schedule::front_reserve_bytes(config, memory.total_bytes, likely);
@@ -253,7 +254,7 @@ fn thaw(config: &Config, next: &mut State, all: &[Candidate<'_>], is_short: bool
     let of_group = |group: &str| all.iter().find(|one| one.app.group == group);
     let is_needed = |group: &str| {
         let Some(one) = of_group(group) else { return true };
-        let again = all.iter().any(|other| other.app.launching && other.app.id == one.app.id);
+        let again = all.iter().any(|other| other.app.launching && other.app.owned_id() == one.app.owned_id());
         again || !one.allows(config, Step::Freeze)
     };
     let mut thawed: Vec<(String, &'static str)> = next
@@ -479,7 +480,7 @@ impl Round<'_> {
         self.request(one, Step::End, one.end(grace_ms), 60);
         let memory_bytes = one.end_frees_bytes().unwrap_or(0);
         let until_ns = now_ns.saturating_add(grace_ms.saturating_mul(MS_NS));
-        self.next.ends.began(&one.app.group, &one.app.id, Pending { at_ns: now_ns, memory_bytes, until_ns });
+        self.next.ends.began(&one.app.group, &one.app.owned_id(), Pending { at_ns: now_ns, memory_bytes, until_ns });
         self.planned_bytes = self.planned_bytes.saturating_add(memory_bytes);
         true
     }

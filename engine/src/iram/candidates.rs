@@ -209,7 +209,7 @@ fn presumed_relaunch_s(memory_bytes: u64) -> f64 {
 }
 
 /// All apps, each with what decides about it, in the order in which they would be taken from: those that are spared
-/// come last. `outlook` knows an app by its id.
+/// come last. `outlook` knows an app by its user and id.
 #[must_use]
 pub fn all<'a>(
     config: &Config,
@@ -223,7 +223,7 @@ pub fn all<'a>(
     let candidate = |app: &'a App| {
         let of = totals.get(app.group.as_str());
         let memory_bytes = of.and_then(|of| of.memory_bytes.or(of.rss_bytes));
-        let Outlook { chance, rank, relaunch_s } = outlook(&app.id);
+        let Outlook { chance, rank, relaunch_s } = outlook(&app.owned_id());
         let rated = importance::rate(app, now_ns);
         Candidate {
             spared: spared(app, &rated),
@@ -262,10 +262,10 @@ fn spared(app: &App, rated: &Rated) -> Option<Reason> {
 
 /// Protects the likely next apps. Groups of one app stand and fall together.
 fn protect_next(config: &Config, memory: &MemoryLevels, all: &mut [Candidate<'_>]) {
-    let mut next: BTreeMap<(usize, &str), (f64, u64)> = BTreeMap::new();
+    let mut next: BTreeMap<(usize, String), (f64, u64)> = BTreeMap::new();
     for one in all.iter().filter(|one| one.app.activity.role == Role::App) {
         let Some(rank) = one.rank.filter(|rank| *rank < config.protected_apps) else { continue };
-        let of = next.entry((rank, &one.app.id)).or_insert((one.chance, 0));
+        let of = next.entry((rank, one.app.owned_id())).or_insert((one.chance, 0));
         of.1 = of.1.saturating_add(one.memory_bytes.unwrap_or(0));
     }
     let mut rest_bytes = match config.mode {
@@ -277,10 +277,10 @@ fn protect_next(config: &Config, memory: &MemoryLevels, all: &mut [Candidate<'_>
         let Some(rest) = rest_bytes.checked_sub(memory_bytes) else { break };
         rest_bytes = rest;
         let reason = Reason::rule("likely_next").number("rank", rank as f64 + 1.0);
-        protected.insert(id.to_owned(), reason.number("chance_percent", chance * 100.0));
+        protected.insert(id, reason.number("chance_percent", chance * 100.0));
     }
     for one in all.iter_mut().filter(|one| one.spared.is_none() && one.app.activity.role == Role::App) {
-        one.spared = protected.get(&one.app.id).cloned();
+        one.spared = protected.get(&one.app.owned_id()).cloned();
     }
 }
 

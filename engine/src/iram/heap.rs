@@ -29,10 +29,12 @@ pub mod threshold;
 
 use std::collections::BTreeMap;
 
+use brisk_core::app::id_of;
 use brisk_core::reason::Reason;
 use serde::{Deserialize, Serialize};
 
 use crate::iram::config::Mode;
+use crate::kit::learned::to_make_room;
 
 pub use margin::MISS_SHARE;
 
@@ -231,15 +233,16 @@ impl Heap {
 
     /// Forgets what was learned of an app.
     pub fn forget(&mut self, app: &str) {
-        self.apps.remove(app);
+        self.apps.retain(|owned_id, _| id_of(owned_id) != app);
     }
 
     /// The app, marked as used now; another one is forgotten when there are too many.
     fn used(&mut self, app: &str) -> &mut AppHeap {
         self.uses = self.uses.saturating_add(1);
         if !self.apps.contains_key(app) && self.apps.len() >= APPS_MAX {
-            let oldest = self.apps.iter().min_by_key(|(_, of)| of.used).map(|(name, _)| name.clone());
-            oldest.map(|name| self.apps.remove(&name));
+            let all = self.apps.iter().map(|(owned_id, of)| (owned_id.as_str(), of.used, 1));
+            let oldest = to_make_room(all).map(str::to_owned);
+            oldest.map(|owned_id| self.apps.remove(&owned_id));
         }
         let of = self.apps.entry(app.to_owned()).or_default();
         of.used = self.uses;

@@ -41,8 +41,9 @@ pub(crate) fn take(next: &mut State, observed: &Observed<'_>) {
     let now = observed.now;
     for app in observed.apps.iter().filter(|app| app.activity.role == Role::App) {
         let known = next.groups.entry(app.group.clone()).or_default();
-        if known.id != app.id {
-            known.id.clone_from(&app.id);
+        let owned_id = app.owned_id();
+        if known.id != owned_id {
+            known.id = owned_id;
         }
     }
     let tells_front = observed.apps.iter().any(|app| app.activity.focused.is_some());

@@ -80,7 +80,7 @@ fn clean(
         requests.push(Request::once(once, Objective::Delay, one.facts_of_end("lowest_importance")));
     }
     let ended: Vec<_> =
-        now.iter().map(|one| (one.app.group.clone(), one.app.id.clone(), one.end_frees_bytes())).collect();
+        now.iter().map(|one| (one.app.group.clone(), one.app.owned_id(), one.end_frees_bytes())).collect();
     for (group, id, memory_bytes) in ended {
         let at_ns = observed.now.at_ns;
         let until_ns = at_ns.saturating_add(config.end_grace_ms.saturating_mul(1_000_000));

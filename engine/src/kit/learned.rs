@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
+use brisk_core::app::{id_of, user_of};
 use serde::de::{self, DeserializeOwned};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -62,7 +63,8 @@ impl<'de, const V: u32> Deserialize<'de> for Version<V> {
     }
 }
 
-/// What is known of apps, by id. The one that was used longest ago makes room.
+/// What is known of apps, by user and id ([`brisk_core::app::App::owned_id`]). Of the user who has most, the one that
+/// was used longest ago makes room.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Apps<T> {
     uses: u64,
@@ -118,10 +120,10 @@ impl<T> Apps<T> {
         self.by_id.values_mut().map(|(_, of)| of)
     }
 
-    /// Forgets an app, or all. Says whether anything was known.
+    /// Forgets an app of this id, whoever's it is, or all. Says whether anything was known.
     pub fn forget(&mut self, app: Option<&str>) -> bool {
         match app {
-            Some(id) => self.by_id.remove(id).is_some(),
+            Some(id) => self.by_id.extract_if(.., |owned_id, _| id_of(owned_id) == id).count() > 0,
             None => !std::mem::take(&mut self.by_id).is_empty(),
         }
     }
@@ -137,11 +139,32 @@ impl<T> Apps<T> {
     pub fn bound(&mut self, apps_max: usize, size: impl Fn(&T) -> usize, size_max: usize) {
         let mut sum: usize = self.iter().map(|(_, of)| size(of)).sum();
         while self.by_id.len() > 1 && (self.by_id.len() > apps_max || sum > size_max) {
-            let oldest = self.by_id.iter().min_by_key(|(_, (last, _))| last).map(|(id, _)| id.clone());
+            let is_many = self.by_id.len() > apps_max;
+            let weighed =
+                self.by_id.iter().map(|(id, (last, of))| (id.as_str(), *last, if is_many { 1 } else { size(of) }));
+            let oldest = to_make_room(weighed).map(str::to_owned);
             let Some((_, of)) = oldest.and_then(|id| self.by_id.remove(&id)) else { break };
             sum -= size(&of);
         }
     }
+}
+
+/// The app to make room: of the user who has most by weight, the one that was used longest ago, but not the one of all
+/// that was used last. `apps` has the user and id of each, the number of its last use, and its weight.
+pub fn to_make_room<'a>(apps: impl Iterator<Item = (&'a str, u64, usize)>) -> Option<&'a str> {
+    let mut of_users: BTreeMap<Option<u32>, (usize, Vec<(u64, &str)>)> = BTreeMap::new();
+    let mut newest = 0;
+    for (id, last, weight) in apps {
+        let (sum, all) = of_users.entry(user_of(id)).or_default();
+        *sum += weight;
+        all.push((last, id));
+        newest = newest.max(last);
+    }
+    let (_, all) = of_users
+        .into_values()
+        .filter(|(_, all)| all.iter().any(|(last, _)| *last < newest))
+        .max_by_key(|(sum, _)| *sum)?;
+    all.into_iter().min().map(|(_, id)| id)
 }
 
 /// For tests: what an engine has learned is read back, a text of another version is refused, and a forgotten app is
@@ -189,6 +212,25 @@ mod tests {
         }
         assert_keeps(&words, "mpv");
         assert_keeps(&words, "org.gnome.Evince");
+    }
+
+    #[test]
+    fn invented_apps_of_one_user_evict_no_app_of_another() {
+        let mut apps = Apps::default();
+        for id in ["1000/firefox", "1000/mail", "1001/firefox"] {
+            apps.used(id, || 1_usize);
+        }
+        for nth in 0..500 {
+            apps.used(&format!("65534/made-up-{nth}"), || 3);
+            apps.bound(200, |of| *of, usize::MAX);
+            apps.bound(200, |of| *of, 300);
+        }
+        assert_eq!(["1000/firefox", "1000/mail", "1001/firefox"].map(|id| apps.get(id)), [Some(&1); 3]);
+        assert!(apps.iter().map(|(_, of)| of).sum::<usize>() <= 300);
+        assert_eq!(apps.get("65534/made-up-499"), Some(&3), "the one that was used last stays");
+        // A user has what is forgotten with an id, and so has each other.
+        assert!(apps.forget(Some("firefox")) && !apps.forget(Some("firefox")));
+        assert_eq!((apps.get("1001/firefox"), apps.get("1000/mail")), (None, Some(&1)));
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod returns;
 mod saved;
 mod start;
 
+use brisk_core::app::id_of;
 use brisk_core::order::Order as _;
 use brisk_core::snapshot::Snapshot;
 use serde::{Deserialize, Serialize};
@@ -203,11 +204,12 @@ impl Predictor {
     /// Forgets an app: its name, its uses, and what was counted of it. Says whether it was known. Weights of experts,
     /// which hold nothing of a single app, stay.
     pub fn forget(&mut self, app: &str) -> bool {
-        let found = self.history.find(app);
-        if let Some(id) = found {
+        let mut is_known = false;
+        while let Some(id) = self.history.find_by(|owned_id| id_of(owned_id) == app) {
             self.history.forget(id);
+            is_known = true;
         }
-        found.is_some()
+        is_known
     }
 
     /// The app that is never the next one.

@@ -52,6 +52,7 @@ pub fn plain_app(group: &str, id: &str, tolerance: Tolerance) -> App {
     App {
         group: group.to_owned(),
         id: id.to_owned(),
+        user: None,
         launching: false,
         tolerance,
         reason: Reason::rule("test"),

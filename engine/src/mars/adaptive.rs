@@ -93,7 +93,7 @@ pub(crate) fn look_after_ns(next: &State, is_short: bool) -> u64 {
 /// last first.
 pub(crate) fn thaw(next: &mut State, all: &[Candidate<'_>], need: &Need) -> Vec<Request> {
     let of_group = |group: &String| all.iter().find(|one| one.app.group == *group);
-    let again = |id: &str| all.iter().any(|other| other.app.launching && other.app.id == id);
+    let again = |id: &str| all.iter().any(|other| other.app.launching && other.app.owned_id() == id);
     let is_used = |group: &String| {
         let returns = next.window.as_ref().is_some_and(|window| window.group == *group);
         // Grace times spare what was left; they are no use.
@@ -102,7 +102,7 @@ pub(crate) fn thaw(next: &mut State, all: &[Candidate<'_>], need: &Need) -> Vec<
         };
         // It plays, or was sent something, while it was frozen; or that is not known any more.
         let is_used = |one: &Candidate<'_>| is_spared(one) || !one.may_be_frozen();
-        returns || of_group(group).is_none_or(|one| is_used(one) || again(&one.app.id))
+        returns || of_group(group).is_none_or(|one| is_used(one) || again(&one.app.owned_id()))
     };
     let used = next.frozen.keys().filter(|group| is_used(group));
     let mut thawed: Vec<(String, &'static str)> = used.map(|group| (group.clone(), "frozen_app_is_used")).collect();

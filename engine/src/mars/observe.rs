@@ -37,8 +37,9 @@ pub(crate) fn take(config: &Config, next: &mut State, observed: &Observed<'_>) {
     for app in observed.apps.iter().filter(|app| app.activity.role == Role::App) {
         let group =
             next.groups.entry(app.group.clone()).or_insert_with(|| Group { left_ns: now_ns, ..Group::default() });
-        if group.id != app.id {
-            group.id.clone_from(&app.id);
+        let owned_id = app.owned_id();
+        if group.id != owned_id {
+            group.id = owned_id;
         }
     }
     for event in observed.events {

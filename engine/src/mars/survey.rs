@@ -15,7 +15,7 @@ pub(crate) fn survey(config: &Config, state: &State, observed: &Observed<'_>) ->
     let need = pressure::need(config, state, observed);
     let row = |one: &apps::Candidate<'_>| {
         let of = state.groups.get(&one.app.group);
-        let known = state.learned.app(&one.app.id);
+        let known = state.learned.app(&one.app.owned_id());
         let pages = of.and_then(|of| of.scan.as_ref().zip(Some(&of.live))).map(|(scan, live)| {
             let repeat = known.map_or(0.0, |known| known.repeat);
             let parts = Parts::of(&scan.pages, live, repeat, config.hot_min_percent);

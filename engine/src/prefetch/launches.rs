@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 
 use brisk_core::action::Once;
-use brisk_core::app::Role;
+use brisk_core::app::{Role, id_of};
 use brisk_core::decision::{Decision, Needs, Objective, Observed, Request};
 use brisk_core::device::Device;
 use brisk_core::event::{Event, EventKind};
@@ -171,8 +171,8 @@ fn begin(config: &Config, next: &mut State, observed: &Observed<'_>, group: &str
     let Some(app) = observed.apps.iter().find(|app| app.group == group && app.activity.role == Role::App) else {
         return;
     };
-    let now = observed.now;
-    let known = next.learned.launched(&app.id);
+    let (now, owned_id) = (observed.now, app.owned_id());
+    let known = next.learned.launched(&owned_id);
     let is_due = known.learned < u64::from(LAUNCHES_MAX) || known.launches.is_multiple_of(LEARN_EVERY);
     let can_be_exact = can_be_exact(config, observed);
     // Each of the smaller reads would wait for the writes.
@@ -190,8 +190,8 @@ fn begin(config: &Config, next: &mut State, observed: &Observed<'_>, group: &str
     let learns = !is_left_alone && (is_due || course == Course::Exact);
     // Where read-ahead cannot be set, or was so often enough, what is mapped has to do.
     let adds = !known.exact || !can_be_exact;
-    let mut launch = Launch::new(app.id.clone(), at_ns, course, learns, adds);
-    if let Some(known) = next.learned.app(&app.id).filter(|_| course == Course::Ahead) {
+    let mut launch = Launch::new(owned_id.clone(), at_ns, course, learns, adds);
+    if let Some(known) = next.learned.app(&owned_id).filter(|_| course == Course::Ahead) {
         let available_bytes = now.memory.available_bytes.unwrap_or(now.memory.free_bytes);
         launch.plan(plan::plan(config, &next.learned, known, PAGE_BYTES, available_bytes));
     }
@@ -238,7 +238,7 @@ fn little_read_ahead(config: &Config, next: &State, observed: &Observed<'_>) -> 
     let Some(launch) = next.launches.values().find(is_learned) else { return Vec::new() };
     let kib = config.learn_read_ahead_kib;
     let set = |device: &Device| {
-        let reason = Reason::rule("learn_which_pages_a_launch_uses").word("app", launch.id.as_str());
+        let reason = Reason::rule("learn_which_pages_a_launch_uses").word("app", id_of(&launch.id));
         Request::set(Knob::queue(&device.name, QueueSetting::ReadAheadKb), kib.to_string(), Objective::Delay, reason)
     };
     observed.devices.iter().filter(|device| wastes_read_ahead(config, device)).map(set).collect()
@@ -280,7 +280,7 @@ fn learn(config: &Config, next: &mut State, launch: &Launch, used: &LaunchFiles)
         app.tally.read_bytes = app.tally.read_bytes.saturating_add(launch.read_bytes);
         app.tally.used_bytes = app.tally.used_bytes.saturating_add(used_bytes);
     }
-    has_changed.then(|| Reason::rule("package_changed").word("app", launch.id.as_str()))
+    has_changed.then(|| Reason::rule("package_changed").word("app", id_of(&launch.id)))
 }
 
 /// Why all reading ahead is to end now.
@@ -326,7 +326,7 @@ fn go_on_reading(
     launch.is_under_way = true;
     launch.asked_bytes += size_bytes;
     let reason = Reason::rule("launch_uses_these_pages")
-        .word("app", launch.id.as_str())
+        .word("app", id_of(&launch.id))
         .number("kib", (size_bytes >> 10) as f64)
         .number("waiting_windows", launch.waiting.len() as f64);
     let once = Once::Prefetch {

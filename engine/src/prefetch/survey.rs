@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use brisk_core::app::{id_of, user_of};
 use brisk_core::survey::{AppLaunches, Prefetched};
 
 use crate::prefetch::config::Config;
@@ -11,10 +12,15 @@ use crate::prefetch::plan;
 /// Size of a page of the survey: sizes are estimates for people.
 const PAGE_BYTES: u64 = 4096;
 
-/// What is known of each app, by id.
+/// What is known of each app; where several users have one of the same id, with the user.
 pub(crate) fn launches(config: &Config, learned: &Learned) -> Vec<AppLaunches> {
     let shared = learned.shared_paths();
-    learned.apps().map(|(id, app)| of_app(config, learned, &shared, id, app)).collect()
+    let is_alone = |id: &str| learned.apps().filter(|(other, _)| id_of(other) == id).nth(1).is_none();
+    let name = |owned_id: &str| match (id_of(owned_id), user_of(owned_id)) {
+        (id, Some(user)) if !is_alone(id) => format!("{id} (user {user})"),
+        (id, _) => id.to_owned(),
+    };
+    learned.apps().map(|(owned_id, app)| of_app(config, learned, &shared, name(owned_id), app)).collect()
 }
 
 /// What was read ahead of launches, and what they used of it.
@@ -32,14 +38,14 @@ fn of_app(
     config: &Config,
     learned: &Learned,
     shared: &BTreeSet<&str>,
-    id: &str,
+    id: String,
     app: &learned::AppLaunches,
 ) -> AppLaunches {
     let plan = plan::plan(config, learned, app, PAGE_BYTES, u64::MAX);
     let of_shared = plan.files.iter().zip(&plan.pages).filter(|(file, _)| shared.contains(file.file.path.as_str()));
     let shared_pages: u64 = of_shared.flat_map(|(_, ranges)| ranges).map(|range| range.pages).sum();
     AppLaunches {
-        id: id.to_owned(),
+        id,
         launches: app.launches,
         learned: app.learned,
         exact: app.exact,

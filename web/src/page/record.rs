@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use brisk_api::render;
+use brisk_core::app::id_of;
 use brisk_core::state::SettingState;
 use brisk_core::trial::{Arm, LeftOut, Subject};
 use maud::{Markup, html};
@@ -168,8 +169,10 @@ fn left<'a>(view: &View<'_>, left_out: &'a [LeftOut]) -> BTreeMap<(String, &'sta
             Arm::On => texts::ACTING,
         };
         let names = by_arm.entry((by(view, &one.engine), view.say(arm))).or_default();
-        if let Some(Subject::App(name) | Subject::Disk(name)) = &one.subject {
-            names.push(name);
+        match &one.subject {
+            Some(Subject::App(owned_id)) => names.push(id_of(owned_id)),
+            Some(Subject::Disk(name)) => names.push(name),
+            Some(Subject::Machine) | None => {}
         }
     }
     by_arm

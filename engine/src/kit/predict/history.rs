@@ -134,7 +134,12 @@ const QUICK_S: u64 = 15;
 impl History {
     /// Index of an app.
     pub(super) fn find(&self, name: &str) -> Option<u16> {
-        self.recent.iter().copied().find(|&id| self.apps[usize::from(id)].name == name)
+        self.find_by(|other| other == name)
+    }
+
+    /// The first app whose name is such a one.
+    pub(super) fn find_by(&self, is_it: impl Fn(&str) -> bool) -> Option<u16> {
+        self.recent.iter().copied().find(|&id| is_it(&self.apps[usize::from(id)].name))
     }
 
     pub(super) fn front(&self) -> Option<u16> {
