@@ -46,6 +46,8 @@ pub struct App {
     pub quit: String,
     /// Approximate bytes that a cold launch reads, in MB.
     pub reads_mb: u64,
+    /// Memory of its own once it is open, without its files, in MiB.
+    pub memory_mib: u64,
     /// Whether its screen changes all the time.
     pub animates: bool,
 }
@@ -171,6 +173,7 @@ mod tests {
             assert!(app.name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'), "{}", app.name);
             assert!(!app.packages.is_empty() && !app.command.is_empty(), "{}", app.name);
             assert!(!app.window.class.is_empty() && !app.quit.is_empty() && app.reads_mb > 0, "{}", app.name);
+            assert!(app.memory_mib > 0, "{}", app.name);
         }
     }
 

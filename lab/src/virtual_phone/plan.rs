@@ -29,7 +29,7 @@ pub enum Swap {
 
 impl Swap {
     /// Its areas, with their priorities.
-    fn areas(self) -> &'static [(&'static str, u32)] {
+    pub(super) fn areas(self) -> &'static [(&'static str, u32)] {
         match self {
             Self::None => &[],
             Self::Zram => &[("zram", 10)],

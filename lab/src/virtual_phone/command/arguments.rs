@@ -8,6 +8,7 @@ use brisk_command::json::Json;
 use brisk_command::output::Outputs;
 use brisk_command::{duration, size};
 
+use crate::phone::App;
 use crate::study::day::arguments::Replayed;
 use crate::study::launch::arguments::Watching;
 use crate::virtual_phone::architecture::Architecture;
@@ -15,6 +16,9 @@ use crate::virtual_phone::measure::Brisk;
 use crate::virtual_phone::memory_map::KERNEL_MIB;
 use crate::virtual_phone::plan::{Surroundings, Swap, Without};
 use crate::vm::device::{Device, DeviceSpec};
+
+/// Memory that a phone takes without apps, about: its kernel, services and display server.
+const SYSTEM_MIB: u64 = 110;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -341,6 +345,23 @@ impl Phone {
         }
     }
 
+    /// Refuses apps that cannot be open together, before an image is made for them.
+    ///
+    /// # Errors
+    /// When they need more than the phone's memory and swap.
+    pub(crate) fn check_room(&self, apps: &[&App]) -> anyhow::Result<()> {
+        let needed_mib = SYSTEM_MIB + apps.iter().map(|app| app.memory_mib).sum::<u64>();
+        let swap_mib = self.surroundings(None).swap_mib * self.swap.areas().len() as u64;
+        let room_mib = self.memory_mib() + swap_mib;
+        anyhow::ensure!(
+            needed_mib <= room_mib,
+            "{} and the system need about {needed_mib} MiB, and the phone has {room_mib} MiB of memory and swap: give it \
+             more --memory, or --swap zram",
+            apps.iter().map(|app| app.name.as_str()).collect::<Vec<_>>().join(", ")
+        );
+        Ok(())
+    }
+
     pub(crate) fn surroundings(&self, writers_bytes_per_s: Option<u64>) -> Surroundings {
         let swap_mib = (self.swap_size.unwrap_or(self.memory / 2) >> 20).max(1);
         Surroundings { swap: self.swap, swap_mib, writers_bytes_per_s, mglru: true }
@@ -360,6 +381,26 @@ fn memory(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn apps_without_room_are_refused_by_name() {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            phone: Phone,
+        }
+        let said = |words: &str| {
+            let line = <Line as clap::Parser>::parse_from(std::iter::once("phone").chain(words.split(' ')));
+            let apps = crate::phone::Catalogue::builtin().choose(&line.phone.image.apps).expect("apps");
+            line.phone.check_room(&apps).err().map(|why| why.to_string())
+        };
+        assert_eq!(said("--memory 1G"), None);
+        assert_eq!(said("--memory 192M --swap zram-flash --swap-size 96M"), None);
+        assert_eq!(said("--memory 256M --apps gimp"), None);
+        let why = said("--memory 256M --apps evince,mousepad,gimp,dino").expect("too much");
+        assert!(why.contains("gimp") && why.contains("has 256 MiB") && why.contains("--swap zram"), "{why}");
+        assert_eq!(said("--memory 256M --swap zram --apps evince,mousepad,gimp,dino"), None);
+    }
 
     #[test]
     fn memory_has_bounds() {

@@ -26,6 +26,7 @@ pub(super) fn run(source: &Source, session: &Session, args: &LaunchArgs) -> anyh
     let apps = Catalogue::builtin().choose(names)?;
     for app in &apps {
         anyhow::ensure!(phone.image.apps.contains(&app.name), "the phone has no {0}: add it with --apps {0}", app.name);
+        phone.check_room(&[app])?;
     }
     let with = with(&compared.brisk)?;
     let mut arounds = vec![phone.surroundings(None)];

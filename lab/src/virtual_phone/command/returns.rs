@@ -8,6 +8,7 @@ use super::arguments::ReturnsArgs;
 use super::inside::{self, Done};
 use super::starts::{Measured, Start, Study, read};
 use crate::memory::{against_first, policy_returns};
+use crate::phone::Catalogue;
 use crate::results::{AppVisit, Document, PhoneMemory, PolicyReturns, RelaunchReport, Warning};
 use crate::virtual_phone::measure::Brisk;
 use crate::virtual_phone::plan::{Surroundings, Task};
@@ -20,6 +21,7 @@ pub(super) fn run(source: &Source, session: &Session, args: &ReturnsArgs) -> any
     let (phone, compared) = (&args.phone, &args.compared);
     compared.outputs.check(&source.phones())?;
     let apps = &phone.image.apps;
+    phone.check_room(&Catalogue::builtin().choose(apps)?)?;
     let around = Surroundings { mglru: args.around.mglru, ..phone.surroundings(args.around.writers) };
     let memory = PhoneMemory { limit_bytes: phone.memory, swap_bytes: phone.swap_bytes() };
     let study = Study::<Done> {
