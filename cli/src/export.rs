@@ -14,10 +14,9 @@ use metric::Metric;
 
 /// What happened between two samples.
 pub(crate) struct Row {
-    /// Which session of the record, the first is 1.
+    /// Which session of the record, the first is 1; a clock that was set back begins another, as times of one ascend.
     pub(crate) session: u64,
-    /// When the interval began: since 1970, by the wall clock at the begin of the session and the monotonic one since,
-    /// so that a clock that was set meanwhile makes no jump.
+    /// When the interval began: since 1970, by the wall clock at its end and its length.
     pub(crate) start_unix_ns: u64,
     pub(crate) end_unix_ns: u64,
     pub(crate) metrics: Vec<Metric>,

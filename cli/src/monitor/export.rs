@@ -48,16 +48,14 @@ fn rows(path: &Path, use_row: &mut dyn FnMut(Row) -> anyhow::Result<()>) -> anyh
     let mut session = 0;
     let mut started_unix_ms = None;
     let mut previous: Option<Snapshot> = None;
-    // Unix time of monotonic time zero, as at the begin of the session: within one, times ascend whatever the wall
-    // clock does.
-    let mut offset_ns = None;
+    let mut last_unix_ns = 0;
     read(path, &mut |item| {
         match item {
             Item::Session(next) => {
                 // The next file of one session continues it.
                 if next.part == 0 || started_unix_ms != Some(next.started_unix_ms) {
                     session += 1;
-                    (previous, offset_ns) = (None, None);
+                    (previous, last_unix_ns) = (None, 0);
                 }
                 started_unix_ms = Some(next.started_unix_ms);
             }
@@ -65,15 +63,21 @@ fn rows(path: &Path, use_row: &mut dyn FnMut(Row) -> anyhow::Result<()>) -> anyh
                 if previous.as_ref().is_some_and(|previous| now.at_ns < previous.at_ns) {
                     // The machine was started anew, and the begin of that session is lost.
                     session += 1;
-                    (previous, offset_ns) = (None, None);
+                    (previous, last_unix_ns) = (None, 0);
                 }
-                let begin_ns = i128::from(now.wall_unix_ms) * 1_000_000 - i128::from(now.at_ns);
-                let offset_ns = *offset_ns.get_or_insert(begin_ns);
                 let interval =
                     previous.as_ref().and_then(|previous| now.since(previous).map(|made| (made, previous.at_ns)));
                 if let Some((interval, previous_at_ns)) = interval {
-                    let moment = |at_ns: u64| u64::try_from(i128::from(at_ns) + offset_ns).unwrap_or(0);
-                    let (start_unix_ns, end_unix_ns) = (moment(previous_at_ns), moment(now.at_ns));
+                    let end_unix_ns = now.wall_unix_ms.saturating_mul(1_000_000);
+                    let start_unix_ns = end_unix_ns.saturating_sub(now.at_ns.saturating_sub(previous_at_ns));
+                    if end_unix_ns <= last_unix_ns {
+                        // The clock was set back: times of one session ascend.
+                        session += 1;
+                        last_unix_ns = 0;
+                    }
+                    // By a clock that is slowed down intervals would overlap.
+                    let start_unix_ns = start_unix_ns.max(last_unix_ns);
+                    last_unix_ns = end_unix_ns;
                     use_row(Row { session, start_unix_ns, end_unix_ns, metrics: metric::of(&now, &interval) })?;
                 }
                 previous = Some(*now);
@@ -129,4 +133,36 @@ impl Write for Target {
 /// Whether the reader closed the pipe, which is no error.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|io| io.kind() == ErrorKind::BrokenPipe))
+}
+
+#[cfg(test)]
+mod tests {
+    use brisk_record::{Session, Writer};
+
+    use super::*;
+
+    #[test]
+    fn times_are_those_that_the_record_has_of_the_wall_clock() {
+        const S: u64 = 1_000;
+        const DAY: u64 = 86_400 * S;
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("day.brisk");
+        let mut writer = Writer::begin(&path, Session::default(), None).expect("a record");
+        // The clock is set forward by a day, and back.
+        let walls = [DAY, DAY + S, 2 * DAY + 2 * S, 2 * DAY + 3 * S, DAY + 4 * S, DAY + 5 * S];
+        for (second, wall_unix_ms) in (0..).zip(walls) {
+            let snapshot = Snapshot { at_ns: second * 1_000_000_000, wall_unix_ms, ..Snapshot::default() };
+            writer.snapshot(&snapshot).expect("written");
+        }
+        drop(writer);
+        let mut found = Vec::new();
+        rows(&path, &mut |row| {
+            found.push((row.session, row.start_unix_ns / 1_000_000, row.end_unix_ns / 1_000_000));
+            Ok(())
+        })
+        .expect("read");
+        let expected: Vec<_> =
+            [1, 1, 1, 2, 2].into_iter().zip(&walls[1..]).map(|(session, wall)| (session, wall - S, *wall)).collect();
+        assert_eq!(found, expected);
+    }
 }

@@ -251,15 +251,16 @@ impl Daemon {
         let memory = sense.mem_info().map_err(|error| Fault::CannotSense(in_one_line(&error)))?;
         // A kernel without these files counts none.
         let stalled_us = |resource| sense.pressure(resource).ok().map(|pressure| pressure.some.total_us);
+        let now = Reading::now();
         let pressure = Pressure {
-            at_ns: Reading::now().monotonic_ns,
+            at_ns: now.monotonic_ns,
             storage_us: stalled_us(Resource::Io),
             memory_us: stalled_us(Resource::Memory),
             total_bytes: memory.total_bytes,
             available_bytes: memory.available_bytes,
             swap_total_bytes: memory.swap_total_bytes,
             swap_free_bytes: memory.swap_free_bytes,
-            day: if day { self.state.day.spans() } else { Vec::new() },
+            day: if day { self.state.day.spans(now) } else { Vec::new() },
         };
         Ok(reply_with(&[("pressure", &pressure)]))
     }

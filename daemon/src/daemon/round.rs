@@ -48,7 +48,7 @@ impl Daemon {
         self.state.account.frozen_for_long(now_ns).into_iter().for_each(log);
         if let Some(interval) = self.moment.previous.as_ref().and_then(|previous| snapshot.since(previous)) {
             self.state.savings.add_interval(&interval, &self.state.under);
-            self.state.day.add(&interval, &snapshot);
+            self.state.day.add(&interval, &snapshot, self.moment.now.boot_ns);
         }
         if self.policy.engines.uses().activities {
             self.observe_apps_when_due();
