@@ -83,9 +83,9 @@ check: ## format, lints and the tests next to the code
 test: ## everything that has to hold before a change is kept
 	@scripts/test
 
-audit: ## licences and origin of dependencies (builds cargo-deny, once)
+audit: ## licences, origin and advisories of dependencies (builds cargo-deny, once)
 	@scripts/setup audit
-	cargo deny --locked check licenses bans sources
+	@scripts/audit
 
 bench: ## the benchmark of this disk, and how it agrees with fio (about 6 minutes)
 	@scripts/bench

@@ -1,6 +1,7 @@
 //! Tests of brisk from outside, a module for each subject.
 
 mod arrows;
+mod audit;
 mod bench;
 mod compare;
 mod daemon;
