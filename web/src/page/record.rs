@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use brisk_api::render;
-use brisk_core::app::id_of;
 use brisk_core::state::SettingState;
 use brisk_core::trial::{Arm, LeftOut, Subject};
 use maud::{Markup, html};
@@ -170,7 +169,7 @@ fn left<'a>(view: &View<'_>, left_out: &'a [LeftOut]) -> BTreeMap<(String, &'sta
         };
         let names = by_arm.entry((by(view, &one.engine), view.say(arm))).or_default();
         match &one.subject {
-            Some(Subject::App(owned_id)) => names.push(id_of(owned_id)),
+            Some(Subject::App(owned_id)) => names.push(brisk_core::app::id_of(owned_id)),
             Some(Subject::Disk(name)) => names.push(name),
             Some(Subject::Machine) | None => {}
         }
