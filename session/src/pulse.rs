@@ -102,7 +102,7 @@ fn arbitrary(bytes: &[u8]) -> Vec<u8> {
 fn property(key: &str, value: &str) -> Vec<u8> {
     let value = [value.as_bytes(), &[0]].concat();
     let length = number(u32::try_from(value.len()).unwrap_or(0));
-    [&[b'P'][..], &text(key), &length, &arbitrary(&value), &[b'N']].concat()
+    [&[b'P'][..], &text(key), &length, &arbitrary(&value), b"N"].concat()
 }
 
 impl Pulse {
@@ -122,7 +122,7 @@ impl Pulse {
         match value(&mut &answer[..]) {
             Some(Value::Number(version)) if version & 0xffff >= VERSION => {}
             _ => {
-                return Err(io::Error::new(ErrorKind::Unsupported, "the sound server is older than PulseAudio 0.9.22"));
+                return Err(io::Error::new(ErrorKind::Unsupported, "it is too old to say which streams run"));
             }
         }
         pulse.call(SET_CLIENT_NAME, &property("application.name", "brisk-session"))?;
