@@ -71,17 +71,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Rows for the screen of `brisk top`: the first apps, at most so many.
-pub(crate) fn lines(apps: &Apps, most: usize) -> Vec<String> {
-    let shown: Vec<&AppMemory> = apps.survey.apps.iter().filter(|row| is_shown(row, false)).collect();
-    if shown.is_empty() {
-        return Vec::new();
-    }
-    let mut lines = vec![columns()];
-    lines.extend(shown.iter().take(most).enumerate().map(|(place, row)| line(place, row)));
-    lines
-}
-
 /// The lines of one app, for `brisk explain`; `None` when none has that id or group.
 pub(crate) fn explain(apps: &Apps, name: &str) -> Option<String> {
     let of_name = |(_, row): &(usize, &AppMemory)| row.id == name || is_meant(&row.group, name);

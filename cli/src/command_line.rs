@@ -140,7 +140,6 @@ const WITHOUT_JSON: &[(&str, &str)] = if IS_LAB {
 } else {
     &[
         ("brisk web", "shows a page; brisk status --json has its facts"),
-        ("brisk top", "refreshes a screen; brisk status --json has its facts"),
         ("brisk man", "writes files"),
         ("brisk completions", "prints a script for a shell"),
         ("brisk monitor export", "is for programs already: a table, a trace or metrics"),

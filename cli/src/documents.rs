@@ -117,7 +117,7 @@ fn every_link_of_the_documents_leads_to_a_file() {
 #[test]
 fn what_a_line_of_an_example_holds() {
     let words = |line| commands(line).iter().map(|words| words.join(" ")).collect::<Vec<_>>();
-    assert_eq!(words("brisk status; brisk top   # live"), ["brisk status", "brisk top"]);
+    assert_eq!(words("brisk status; brisk apps   # live"), ["brisk status", "brisk apps"]);
     assert_eq!(
         words("brisk launch --vs 'gnumeric --no-splash' -- gnumeric &"),
         ["brisk launch --vs gnumeric --no-splash -- gnumeric"]

@@ -8,7 +8,7 @@ use clap::Command;
 /// Titles of groups, and the commands in each.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Most used", &["status", "doctor", "explain", "bench", "reset"]),
-    ("Is it working", &["trial", "apps", "top", "web", "monitor", "replay"]),
+    ("Is it working", &["trial", "apps", "web", "monitor", "replay"]),
     ("Measure this device", &["study", "profile", "tune"]),
     ("Prove and compare", &["report", "compare", "submit"]),
     ("Make it yours", &["setup", "config", "front", "idle", "forget", "sync", "swap", "completions", "man"]),

@@ -26,7 +26,6 @@ mod status;
 mod study;
 mod swap;
 mod sync;
-mod top;
 mod trial;
 mod tune;
 
@@ -79,8 +78,6 @@ enum Command {
     Apps(apps::Args),
     /// Show what each engine gains on this device, and switch engines
     Trial(trial::Args),
-    /// Watch the daemon on a screen that refreshes
-    Top(top::Args),
     /// Show it on a page in the browser, and switch engines there (package brisk-web)
     Web(web::Args),
     /// Tell the daemon which app is in the foreground: for window managers and scripts
@@ -155,7 +152,6 @@ fn run() -> anyhow::Result<ExitCode> {
         Command::Status(args) => status::run(&args),
         Command::Apps(args) => apps::run(&args),
         Command::Trial(args) => trial::run(&args),
-        Command::Top(args) => top::run(&args),
         Command::Web(args) => web::hand_over(&args),
         Command::Front(args) => front::run(&args),
         Command::Idle(args) => idle::run(&args),

@@ -15,7 +15,7 @@ use clap::ValueEnum;
 use crate::export::openmetrics::Dialect;
 
 pub(crate) use saved::lines as saved_lines;
-pub(crate) use view::{age, moment, setting_lines, tried_words};
+pub(crate) use view::{moment, setting_lines, tried_words};
 
 const AFTER_HELP: &str = "\
 Examples:

@@ -1,15 +1,11 @@
 //! `brisk trial`: what each engine gains on this device, with intervals, and switching engines.
 
-mod page;
 mod view;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use brisk_api::{ClientError, Trials};
 use brisk_command::json::{Document, Json};
-use brisk_command::output::{check, is_standard, only_one_prints, replace};
-use brisk_command::print_exactly;
 use jiff::Timestamp;
 
 use crate::status::Socket;
@@ -26,7 +22,6 @@ Examples:
   brisk trial                      # all engines, and the apps or disks of each
   brisk trial mars                 # one of them
   brisk trial --json
-  brisk trial --html trial.html    # one page with pictures: each pair, and what apps waited for
   brisk trial mars off             # not here, whatever it gains; kept over restarts
   brisk trial mars on              # here, whatever it gains; one of ten episodes is held out all the same
   brisk trial mars auto            # evidence decides
@@ -41,15 +36,12 @@ pub(crate) struct Args {
     #[arg(value_name = "ENGINE", value_parser = clap::builder::PossibleValuesParser::new(brisk_daemon::engines::NAMES))]
     engine: Option<String>,
     /// Switches the engine
-    #[arg(value_name = "HOW", value_enum, conflicts_with = "html")]
+    #[arg(value_name = "HOW", value_enum)]
     to: Option<To>,
     #[command(flatten)]
     socket: Socket,
     #[command(flatten)]
     json: Json,
-    /// Write one page with charts that needs no network; - writes it to standard output
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -79,23 +71,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let trials: Trials = args.socket.connect()?.call("SetTrial", &to, "trials")?;
         return show(&of(trials, only), &args.json);
     }
-    let Some(file) = &args.html else { return show(&of(trials(&args.socket)?, only), &args.json) };
-    let printing = [(is_standard(file), "--html -"), (args.json.is_printed(), "--json")];
-    only_one_prints(printing.into_iter().filter_map(|(is_printed, option)| is_printed.then_some(option)))?;
-    if !is_standard(file) {
-        check("--html", file)?;
-    }
-    let trials = of(trials(&args.socket)?, only);
-    let kernel = rustix::system::uname().release().to_string_lossy().into_owned();
-    let page = page::html(&trials, &kernel, now_unix_ms());
-    let outcome = ExitCode::from(u8::from(trials.engines.iter().any(view::is_worse)));
-    if is_standard(file) {
-        print_exactly(&page)?;
-    } else {
-        replace(file, page.as_bytes())?;
-        args.json.show(&Document::new("trial", &trials), || format!("{}\n", file.display()))?;
-    }
-    Ok(outcome)
+    show(&of(trials(&args.socket)?, only), &args.json)
 }
 
 /// The trials of the daemon.

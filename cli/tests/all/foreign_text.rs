@@ -164,7 +164,6 @@ fn names_of_a_daemon_command_no_terminal() {
         &["trial"],
         &["trial", "--json"],
         &["front", "nothing"],
-        &["top", "--lines", "-x"],
         &["doctor"],
     ] {
         let shown = check(arguments, &brisk(arguments, dir.path()));

@@ -8,7 +8,6 @@
 //! Tables differ in their sampling: values are taken at equal intervals, each the last sample at or before its time.
 //! The interval is a second, as in the dissertation, or the table's own where that is longer.
 
-mod dumpsys;
 mod evaluate;
 mod table;
 

@@ -82,37 +82,6 @@ fn the_same_table_gives_the_same_figures_packed_or_not() {
     assert_eq!(figures(&plain), figures(&packed));
 }
 
-/// What `dumpsys meminfo PID` of Android 10 prints.
-fn dump(uptime_ms: u64, pid: u32, heap_kb: u64) -> String {
-    let block = include_str!("../../src/memory/heap/dumpsys/android-10.txt");
-    let block = block.replace("28564", &heap_kb.to_string());
-    format!(
-        "Applications Memory Usage (in Kilobytes):\nUptime: {uptime_ms} Realtime: {uptime_ms}\n\n\
-         ** MEMINFO in pid {pid} [com.example.mail] **\n{block}\n"
-    )
-}
-
-#[test]
-fn output_of_dumpsys_is_read_as_it_is() {
-    let dir = tempfile::tempdir().expect("a folder");
-    let file = dir.path().join("mail.txt");
-    let path = file.to_str().expect("UTF-8");
-    // Three launches of one app, a snapshot each second.
-    let runs = (0..3u32).flat_map(|run| (0..20u64).map(move |second| (run, second)));
-    let text: String = runs
-        .map(|(run, second)| dump(1_000 * (100 * u64::from(run) + second), 4000 + run, 20_000 + 100 * second))
-        .collect();
-    fs::write(&file, text.replace('\n', "\r\n")).expect("written");
-    let found = document(&file);
-    assert_eq!((&found["table"]["columns"], &found["table"]["sampled_s"]), (&"dumpsys".into(), &1.0.into()));
-    assert_eq!((&found["apps"][0]["app"], &found["apps"][0]["runs"]), (&"com.example.mail".into(), &3.into()));
-    // One snapshot is read, and is too little to learn from.
-    fs::write(&file, dump(277_172_845, 4242, 28_564)).expect("written");
-    let output = study(&[path]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(said(&output).contains("it has 1 sample of com.example.mail"), "{}", said(&output));
-}
-
 #[test]
 fn each_wrong_table_is_refused_with_a_reason_and_code_2() {
     let dir = tempfile::tempdir().expect("a folder");

@@ -9,18 +9,13 @@
 //! | dumpsys | run, process, uptime_s, total_heap_alloc (kB) | process; each run of the table | heap in use |
 //! | rss | run, time_s, pid, process, rss_kb | process; each process of a run | pages in memory |
 //!
-//! The output of `dumpsys meminfo` itself, one snapshot after the other, is read as well (`dumpsys.rs`): of processes
-//! it is the form dumpsys, where each process id is a run, and of the device rss.
-//!
-//! The launch of a run is its first line. Processes that are there from the first moment of an rss table or of such
-//! output on were launched before.
+//! The launch of a run is its first line. Processes that are there from the first moment of an rss table on were
+//! launched before.
 
 use std::collections::HashMap;
 
 use brisk_program::files::table::{Layout, Row, Table as Reader};
 use thiserror::Error;
-
-use super::dumpsys::{self, Dump};
 
 /// Times above this are no seconds since a launch or a boot: the year 5138 in Unix time.
 const SECONDS_MAX: f64 = 1e11;
@@ -95,13 +90,12 @@ pub struct Table {
 impl Table {
     pub const LAYOUTS: [Layout; 3] = [Form::ALL[0].layout(), Form::ALL[1].layout(), Form::ALL[2].layout()];
 
-    /// Reads a table, or output of `dumpsys meminfo`. Lines of one run need not be in the order of time.
+    /// Reads a table. Lines of one run need not be in the order of time.
     ///
     /// # Errors
     /// With line and column, when the text is neither.
     pub fn parse(text: &str) -> Result<Self, TableError> {
-        let (form, samples, is_launched) =
-            if dumpsys::is_dump(text) { of_dump(dumpsys::parse(text)?) } else { of_rows(text)? };
+        let (form, samples, is_launched) = of_rows(text)?;
         let (mut traces, mut known) = (Vec::<(String, Trace)>::new(), HashMap::new());
         for sample in samples {
             let place = *known.entry(sample.run.clone()).or_insert_with(|| {
@@ -160,21 +154,6 @@ fn of_rows(text: &str) -> Result<Samples, TableError> {
     Ok((form, samples, form != Form::Rss))
 }
 
-fn of_dump(dump: Dump) -> Samples {
-    let (form, processes) = match dump {
-        Dump::Heaps(processes) => (Form::Dumpsys, processes),
-        Dump::Resident(processes) => (Form::Rss, processes),
-    };
-    let sample = |process: dumpsys::Process| Sample {
-        run: (process.name.clone(), process.boot.to_string(), process.pid.to_string()),
-        app: process.name,
-        table_run: process.boot.to_string(),
-        at_s: process.uptime_s,
-        need_bytes: process.kb.saturating_mul(1024),
-    };
-    (form, processes.into_iter().map(sample).collect(), false)
-}
-
 fn sample_of(form: Form, row: &Row<'_>) -> Result<Sample, brisk_program::files::table::TableError> {
     let (columns, (second, unit_bytes)) = (form.columns(), form.units());
     let at_s = row.number(columns[2], 0.0..=SECONDS_MAX / second)? * second;
@@ -220,22 +199,6 @@ mod tests {
     }
 
     #[test]
-    fn output_of_dumpsys_has_a_run_for_each_process() {
-        let at = |ms: u64, pid: u32, heap: u64| {
-            format!(
-                "Applications Memory Usage (in Kilobytes):\r\nUptime: {ms} Realtime: {ms}\r\n\r\n\
-                 ** MEMINFO in pid {pid} [mail] **\r\n\
-                 Pss Heap Heap Heap\r\nTotal Size Alloc Free\r\n  TOTAL 9 8 {heap} 6\r\n"
-            )
-        };
-        let text = [at(1000, 5, 1), at(6000, 5, 3), at(11_000, 6, 2), at(16_000, 6, 4)].concat();
-        let table = Table::parse(&text).expect("read");
-        assert_eq!((table.form, table.sampled_s(), table.traces.len()), (Form::Dumpsys, Some(5.0), 2));
-        assert_eq!(table.traces[0].samples, [(0.0, 1024), (5.0, 3072)]);
-        assert_eq!(table.traces.iter().map(|one| one.from_launch).collect::<Vec<_>>(), [false, true]);
-    }
-
-    #[test]
     fn what_is_no_such_table_is_refused_with_the_line_and_the_reason() {
         let head = "app,run,time_ms,anonymous_bytes,swapped_bytes\n";
         let cases = [
@@ -245,7 +208,6 @@ mod tests {
                 "it has a, b; expected are app, run, time_ms, anonymous_bytes, swapped_bytes; or process, run",
             ),
             (head, "it has no samples"),
-            ("Applications Memory Usage (in Kilobytes):\nUptime: 5 Realtime: 5\n", "it has no samples"),
             (&format!("{head}evince,1,0,5\n"), "line 2, column swapped_bytes: '' is no number"),
             (&format!("{head}evince,1,0,5,0\nevince,1,-4,5,0\n"), "line 3, column time_ms: '-4' is no number from 0"),
             (&format!("{head}evince,1,0,NaN,0\n"), "line 2, column anonymous_bytes: 'NaN'"),

@@ -10,15 +10,11 @@ const AFTER_HELP: &str = "\
 Examples:
   brisk study heap heap.csv --html heap.html
   brisk study heap dumpsys.csv.gz --interval 6s --json=heap.json
-  while sleep 1; do adb shell dumpsys meminfo com.example.mail; done | tee mail.txt   # until Ctrl-C, then:
-  brisk study heap mail.txt
 
 The table (CSV or tabs, packed by gzip or not; - is standard input) is known by its columns; further ones do not matter:
   app, run, time_ms, anonymous_bytes, swapped_bytes     of processes: need is anonymous memory, also in swap
   run, process, uptime_s, total_heap_alloc              of Android's dumpsys meminfo, in kB: need is the heap in use
   run, time_s, pid, process, rss_kb                     resident memory of processes: need is that
-What dumpsys meminfo prints is read as well, one snapshot after the other, each with its line 'Uptime:': the heap in \
-use of processes (a run for each process id), and without a process the resident memory of all.
 
 Each run is judged by what the ten runs before it taught, and by nothing of its own future. Rules: fixed is 128 MB; \
 persistence the last value and the conformal quantile of its changes; paper the prediction by ARX and twice its error; \
@@ -32,7 +28,7 @@ const HOUR: Duration = Duration::from_secs(3_600);
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// Table of memory over time, or output of dumpsys meminfo; - is standard input
+    /// Table of memory over time; - is standard input
     #[arg(value_name = "TRACES")]
     pub(crate) traces: PathBuf,
     /// Time between two values, each of which is the last sample before it [default: 1s, or the table's own where that

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if found.apps.is_empty() {
         bail!(
             "no run in {} has as many as five values, {} s apart: it has {} of {}; give a shorter --interval, or \
-             record longer runs, such as a snapshot of dumpsys meminfo every second",
+             record longer runs",
             args.traces.display(),
             found.interval_s,
             counted(table.traces.iter().map(|trace| trace.samples.len()).sum::<usize>(), "sample"),
