@@ -355,8 +355,8 @@ impl Phone {
         let room_mib = self.memory_mib() + swap_mib;
         anyhow::ensure!(
             needed_mib <= room_mib,
-            "{} and the system need about {needed_mib} MiB, and the phone has {room_mib} MiB of memory and swap: give it \
-             more --memory, or --swap zram",
+            "{} and the system need about {needed_mib} MiB, and the phone has {room_mib} MiB of memory and swap: give \
+             it more --memory, or --swap zram",
             apps.iter().map(|app| app.name.as_str()).collect::<Vec<_>>().join(", ")
         );
         Ok(())
