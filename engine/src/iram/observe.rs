@@ -103,6 +103,7 @@ fn take_event(next: &mut State, now: &Snapshot, event: &Event, tells_front: bool
         EventKind::AppGone { group } => {
             // A later group of this name is another app.
             next.frozen.remove(group);
+            next.refused.retain(|knob| knob.group() != Some(group));
             let Some(Known { id, .. }) = next.groups.remove(group) else { return };
             if next.groups.values().all(|known| known.id != id) {
                 next.learned.heap.ended(&id);

@@ -91,6 +91,7 @@ fn take_event(config: &Config, next: &mut State, event: &Event) {
             next.groups.remove(group);
             // A later group of this name is another app.
             next.frozen.remove(group);
+            next.refused.retain(|knob| knob.group() != Some(group));
             next.front.take_if(|front| front == group);
             next.before.take_if(|before| before == group);
             end(next, group, at_ns);

@@ -53,6 +53,7 @@ pub(crate) fn decide(config: &Config, state: State, observed: &Observed<'_>) -> 
     next.devices.retain(|name, _| observed.devices.iter().any(|device| device.name == *name));
     next.groups.retain(|group, _| is_there(group));
     next.lowered.retain(|group, _| is_there(group));
+    next.refused.retain(|knob| knob.group().is_none_or(is_there));
 
     let mut sights = Vec::new();
     for device in observed.devices {

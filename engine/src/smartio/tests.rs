@@ -338,6 +338,17 @@ fn what_the_kernel_refused_is_not_requested_again_until_configured() {
 }
 
 #[test]
+fn what_was_refused_for_a_group_that_is_gone_is_not_kept() {
+    let (config, mut machine) = (Config::default(), machine(&ALL));
+    let knobs =
+        [Knob::IoPriority { group: "7/gone.scope".to_owned() }, Knob::queue("mmcblk0", QueueSetting::Scheduler)];
+    let refused = |knob: &Knob| EventKind::Refused { knob: knob.clone(), why: "gone".to_owned() };
+    let events: Vec<Event> = knobs.iter().map(|knob| Event { at_ns: machine.now.at_ns, kind: refused(knob) }).collect();
+    let kept = machine.step(&config, &State::default(), LAUNCH, &events).state.refused;
+    assert_eq!(kept.into_iter().collect::<Vec<_>>(), [knobs[1].clone()], "users make groups without end");
+}
+
+#[test]
 fn writes_that_stand_still_end_it() {
     let (config, mut machine) = (Config::default(), machine(&ALL));
     let starved = Step { writes: 0, ..LAUNCH };

@@ -371,6 +371,16 @@ fn a_thaw_of_others_is_taken_in_and_a_refused_one_is_repeated() {
 }
 
 #[test]
+fn what_was_refused_for_an_app_that_ended_is_not_kept() {
+    let mut machine = used(Config::default());
+    let knob = brisk_core::knob::Knob::IoPriority { group: "app-a.scope".to_owned() };
+    machine.step(50, &[EventKind::Refused { knob, why: "gone".to_owned() }]);
+    assert_eq!(machine.state.refused.len(), 1);
+    machine.step(50, &[EventKind::AppGone { group: "app-a.scope".to_owned() }]);
+    assert!(machine.state.refused.is_empty(), "users make groups without end");
+}
+
+#[test]
 fn what_is_not_done_is_not_requested_in_each_round() {
     for outcome in [Outcome::Paused, Outcome::HeldOut, Outcome::Planned { from: None, to: None }] {
         let mut machine = used(Config::default());
