@@ -239,6 +239,7 @@ fn the_description_names_what_is_sent() {
             "LaunchBegins",
             "LaunchEnds",
             "SetIdle",
+            "SetSound",
             "GetPressure",
             "GetApps",
             "GetPages",

@@ -4,9 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use brisk_act::{Actuator, Paths, Sensed};
-use brisk_core::action::{Once, Setting};
-use brisk_core::app::{Activity, AppFacts, Role, classify};
+use brisk_act::{Actuator, Paths};
+use brisk_core::action::Setting;
 use brisk_core::knob::{GroupSetting, Knob};
 use brisk_core::outcome::Outcome;
 use brisk_daemon::apps::Apps;
@@ -37,12 +36,9 @@ impl Tree {
 
     fn put(&self, group: &str) {
         fs::create_dir_all(self.at(group)).expect("made");
-        for (file, text) in [
-            ("cgroup.procs", ""),
-            ("cgroup.freeze", "0\n"),
-            ("io.prio.class", "no-change\n"),
-            ("cgroup.events", "populated 1\nfrozen 0\n"),
-        ] {
+        for (file, text) in
+            [("cgroup.procs", ""), ("io.prio.class", "no-change\n"), ("cgroup.events", "populated 1\nfrozen 0\n")]
+        {
             fs::write(self.at(group).join(file), text).expect("written");
         }
     }
@@ -82,21 +78,12 @@ fn an_action_on_one_users_app_hits_no_app_of_that_name() {
     let after = keys(&apps, Path::new("/cg"));
     assert_eq!((before.len(), after.len(), &after[0]), (1, 2, &before[0]));
     let mut actuator = Actuator::new(&tree.paths, "briskd", false).expect("a journal");
-    let activity = Activity { audible: Some(false), inhibits: Some(false), ..Activity::default() };
-    let facts = AppFacts {
-        group: after[0].clone(),
-        of_user: true,
-        role: Role::App,
-        focused: Some(false),
-        activity,
-        ..AppFacts::default()
-    };
-    let first = classify(&facts);
-    let freeze = Once::Freeze { group: after[0].clone() };
-    assert_eq!(actuator.perform(&freeze, &Sensed { app: Some(&first), killers: &[] }, 0), Outcome::Done);
-    assert_eq!([1000, 1001].map(|uid| tree.get(&app_of(uid), "cgroup.freeze")), ["1", "0"]);
-    actuator.restore().expect("thawed");
-    assert_eq!(tree.get(&app_of(1000), "cgroup.freeze"), "0");
+    let knob = Knob::Group { group: after[0].clone(), setting: GroupSetting::IoPrioClass };
+    let applied = actuator.apply(&[Setting::new(knob.clone(), "idle")]);
+    assert!(matches!(applied[&knob], Outcome::Written { .. }), "{applied:?}");
+    assert_eq!([1000, 1001].map(|uid| tree.get(&app_of(uid), "io.prio.class")), ["idle", "no-change"]);
+    actuator.restore().expect("restored");
+    assert_eq!(tree.get(&app_of(1000), "io.prio.class"), "no-change");
 }
 
 #[test]
