@@ -180,7 +180,17 @@ once! {
             /// Ranges of them, in the order of reading.
             pieces: Vec<Piece>,
         }
-        /// What is read ahead of a launch ends between two ranges.
+        /// What a launch of an app that does not run is expected to use of files is read, before anyone asks for it. The
+        /// group is the id of the app.
+        MakeReady = "make_ready" {
+            /// The most that is read from the device.
+            most_bytes: u64,
+            /// The files.
+            files: Vec<PrefetchFile>,
+            /// Ranges of them, in the order of reading.
+            pieces: Vec<Piece>,
+        }
+        /// What is read ahead of a launch, or to make an app ready, ends between two requests.
         EndPrefetch = "end_prefetch" {}
         /// Ranges of its memory are read back from swap (MADV_WILLNEED).
         PageIn = "page_in" {
@@ -221,6 +231,7 @@ impl Once {
                 | Self::MapIn { .. }
                 | Self::ReadAhead { .. }
                 | Self::Prefetch { .. }
+                | Self::MakeReady { .. }
                 | Self::EndPrefetch { .. }
         )
     }
@@ -270,7 +281,8 @@ impl Once {
         }
     }
 
-    /// The same without what makes it long, for events and views: of `Prefetch` one range, as long as all together.
+    /// The same without what makes it long, for events and views: of `Prefetch` and `MakeReady` one range, as long as all
+    /// together.
     #[must_use]
     pub fn in_short(&self) -> Self {
         match self {
@@ -278,6 +290,12 @@ impl Once {
                 group: group.clone(),
                 streams: *streams,
                 priority: priority.clone(),
+                files: Vec::new(),
+                pieces: vec![Piece { file: 0, offset_bytes: 0, size_bytes: sum_bytes(pieces) }],
+            },
+            Self::MakeReady { group, most_bytes, pieces, .. } => Self::MakeReady {
+                group: group.clone(),
+                most_bytes: *most_bytes,
                 files: Vec::new(),
                 pieces: vec![Piece { file: 0, offset_bytes: 0, size_bytes: sum_bytes(pieces) }],
             },
@@ -304,7 +322,9 @@ impl fmt::Display for Once {
                 let size_bytes: u64 = ranges.map(|range| range.size_bytes).fold(0, u64::saturating_add);
                 write!(f, " ({} files, {} KiB)", files.len(), size_bytes >> 10)
             }
-            Self::Prefetch { pieces, .. } => write!(f, " ({} KiB)", sum_bytes(pieces) >> 10),
+            Self::Prefetch { pieces, .. } | Self::MakeReady { pieces, .. } => {
+                write!(f, " ({} KiB)", sum_bytes(pieces) >> 10)
+            }
             Self::Reclaim { size_bytes, .. } => write!(f, " ({} KiB)", size_bytes >> 10),
             Self::EndApp { grace_ms, .. } => write!(f, " (killed after {grace_ms} ms)"),
             Self::EndProcess { pid, grace_ms, .. } => write!(f, " (process {pid}, killed after {grace_ms} ms)"),
@@ -320,7 +340,7 @@ pub(crate) mod tests {
 
     /// Any action on one of a few groups.
     pub(crate) fn any_once() -> impl Strategy<Value = Once> {
-        (0..12usize, prop::sample::select(&["a", "b", "c"][..]), 1..4u64).prop_map(|(which, group, size)| {
+        (0..13usize, prop::sample::select(&["a", "b", "c"][..]), 1..4u64).prop_map(|(which, group, size)| {
             let group = group.to_owned();
             let ranges = vec![AddressRange { pid: 7, start: 4096, size_bytes: size * 4096 }];
             match which {
@@ -341,6 +361,10 @@ pub(crate) mod tests {
                     let files = vec![PrefetchFile { file, version: (1, 9000).into() }];
                     let pieces = vec![Piece { file: 0, offset_bytes: 0, size_bytes: size * 4096 }];
                     Once::Prefetch { group, streams: 4, priority: "best-effort 5".to_owned(), files, pieces }
+                }
+                11 => {
+                    let pieces = vec![Piece { file: 0, offset_bytes: 0, size_bytes: size * 4096 }];
+                    Once::MakeReady { group, most_bytes: size << 20, files: Vec::new(), pieces }
                 }
                 1 => Once::EndPrefetch { group },
                 3 => Once::EndProcess { group, pid: 7, start_ticks: 9, grace_ms: size * 1000 },

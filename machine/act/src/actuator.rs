@@ -375,6 +375,7 @@ impl Actuator {
     /// When something could not be put back. The rest is, and the journal keeps what is not.
     pub fn restore(&mut self) -> Result<Report, Error> {
         self.app_returns();
+        self.end_ready();
         self.invalidate();
         self.in_force.clear();
         self.changed_externally.clear();

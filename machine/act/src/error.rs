@@ -63,6 +63,10 @@ pub enum Error {
     NotNow { group: String, what: &'static str, why: String },
     #[error("cannot start a thread for actions that take time; they block the loop")]
     Worker { source: io::Error },
+    #[error("the thread that makes apps ready does not run: restart brisk")]
+    NoWorker,
+    #[error("the root directory cannot be opened")]
+    NoRoot,
     #[error(
         "memory of {group} cannot be reclaimed: it has no memory.reclaim (cgroup version 2 with the memory controller, \
          Linux 5.19), and the memory controller of version 1 has no group of this name"

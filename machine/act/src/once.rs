@@ -13,6 +13,7 @@
 //! - MapIn: process_vm_readv(2), whose reads map the pages of the app.
 //! - ReadAhead: posix_fadvise(2) on files that the app maps; a file that was replaced is skipped.
 //! - Prefetch: the same by several threads, ahead of a launch; EndPrefetch ends it between two ranges.
+//! - MakeReady: the same by one thread, of an app that does not run; only a worker does it.
 //!
 //! The outcome of an action is `Done` when the kernel accepted it, `Unchanged` when there was nothing to do, `Left`
 //! when the state was changed externally, `Gone` when the group has no processes or is no more, `Refused` with the
@@ -24,6 +25,7 @@ mod end_app;
 pub(crate) mod freezer;
 mod group;
 mod held_file;
+mod make_ready;
 mod map_in;
 mod paging;
 mod prefetch;
@@ -71,6 +73,14 @@ pub(crate) struct Means<'a> {
 /// Why it could not be done, and what would work.
 pub(crate) fn perform(means: Means<'_>, once: &Once, sensed: &Sensed<'_>, now_ns: u64) -> Result<Outcome, Error> {
     let Means { paths, journal, mut keeper, endings, limit, mut worker } = means;
+    if let Once::MakeReady { .. } = once {
+        // Of an app that has no group.
+        return match (journal, worker) {
+            (None, _) => Ok(Outcome::Planned { from: None, to: None }),
+            (_, Some(worker)) => Ok(worker.begin(once)),
+            (_, None) => Err(Error::NoWorker),
+        };
+    }
     let group = Group::find(paths, once.group())?;
     let stops_it = once.ends() || matches!(once, Once::Freeze { .. });
     let own = [Some(std::process::id()), keeper.as_ref().and_then(|keeper| keeper.pid())];
@@ -164,6 +174,10 @@ pub(crate) fn take_time(
     once: &Once,
     cancel: Cancel<'_>,
 ) -> Result<Outcome, Error> {
+    if let Once::MakeReady { most_bytes, files, pieces, .. } = once {
+        let requested = make_ready::Requested { files, pieces, most_bytes: *most_bytes };
+        return make_ready::make_ready(requested, || cancel.is_over());
+    }
     let group = Group::find(paths, once.group())?;
     let is_gone = group.is_gone() && !matches!(once, Once::Prefetch { .. });
     if is_gone { Ok(Outcome::Gone) } else { move_memory(&group, journal, once, cancel) }
@@ -185,7 +199,8 @@ fn move_memory(group: &Group<'_>, journal: &mut Journal, once: &Once, cancel: Ca
         | Once::Thaw { .. }
         | Once::EndApp { .. }
         | Once::EndProcess { .. }
-        | Once::EndPrefetch { .. } => Ok(Outcome::Unchanged),
+        | Once::EndPrefetch { .. }
+        | Once::MakeReady { .. } => Ok(Outcome::Unchanged),
     }
 }
 

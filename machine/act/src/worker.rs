@@ -1,10 +1,12 @@
 //! Actions that take time, on threads of their own, so that a loop which performs them never waits for storage.
 //!
 //! The kernel writes and reads back memory within the call that asks for it: 4 MiB take a quarter of a second on flash
-//! that writes 16 MB/s. Three threads do that, so that a page-in never waits behind a page-out, nor behind a launch:
+//! that writes 16 MB/s. Four threads do that, so that a page-in never waits behind a page-out, nor behind a launch:
 //! - out: `PageOut`, `Reclaim`, `DropPageCache`, and `MapIn`, which prepares a page-out, in the order of requests;
 //! - in: `PageIn`, `ReadAhead`;
-//! - ahead: `Prefetch`, with threads of its own; `EndPrefetch` ends that of the same group between two ranges.
+//! - ahead: `Prefetch`, with threads of its own; `EndPrefetch` ends that of the same group between two ranges;
+//! - ready: `MakeReady`, which ends between two requests by `EndPrefetch`, and when anyone may want the device
+//!   ([`Worker::end_ready`]).
 //!
 //! Work is done in pieces of [`CHUNK_BYTES`]. Between two of them a thread ends when the worker is dropped. A page-in
 //! ends when its app is left again ([`Worker::end_read_backs`]), so that the app in front comes first; a page-out ends
@@ -48,7 +50,8 @@ pub(crate) struct Cancel<'a> {
 #[derive(Debug, Clone)]
 struct Begun {
     returns: u64,
-    /// What it was for is over: a launch, or the return of an app that was left again.
+    /// What it was for is over: a launch, or the return of an app that was left again; or anyone may want the device for
+    /// which an app is made ready.
     is_over: Arc<AtomicBool>,
 }
 
@@ -88,7 +91,7 @@ type Job = (Once, Begun);
 pub(crate) struct Worker {
     shared: Arc<Shared>,
     /// `None` while it is dropped.
-    lanes: Option<[Sender<Job>; 3]>,
+    lanes: Option<[Sender<Job>; 4]>,
     threads: Vec<JoinHandle<()>>,
     ended: Receiver<(Once, Outcome)>,
     under_way: Vec<Job>,
@@ -123,7 +126,7 @@ impl Worker {
             threads.push(thread.spawn(serve).map_err(failed)?);
             Ok(sender)
         };
-        let lanes = [lane("out")?, lane("in")?, lane("ahead")?];
+        let lanes = [lane("out")?, lane("in")?, lane("ahead")?, lane("ready")?];
         Ok(Self { shared, lanes: Some(lanes), threads, ended, under_way: Vec::new() })
     }
 
@@ -147,6 +150,7 @@ impl Worker {
         }
         let lane = match once {
             Once::Prefetch { .. } => 2,
+            Once::MakeReady { .. } => 3,
             _ => usize::from(is_in),
         };
         let sent = self.lanes.as_ref().map(|lanes| lanes[lane].send((once.clone(), begun.clone())));
@@ -173,8 +177,16 @@ impl Worker {
 
     /// Ends what is read ahead of the launch of that group. Says whether there was anything.
     pub(crate) fn end_prefetch(&self, group: &str) -> bool {
-        let is_it = |(once, _): &&Job| matches!(once, Once::Prefetch { .. }) && once.group() == group;
-        let of_it = self.under_way.iter().filter(is_it);
+        self.end_ahead(|once| matches!(once, Once::Prefetch { .. } | Once::MakeReady { .. }) && once.group() == group)
+    }
+
+    /// Ends what is read to make apps ready. Says whether there was anything.
+    pub(crate) fn end_ready(&self) -> bool {
+        self.end_ahead(|once| matches!(once, Once::MakeReady { .. }))
+    }
+
+    fn end_ahead(&self, is_it: impl Fn(&Once) -> bool) -> bool {
+        let of_it = self.under_way.iter().filter(|(once, _)| is_it(once));
         of_it.map(|(_, begun)| begun.is_over.store(true, Ordering::SeqCst)).count() > 0
     }
 
@@ -437,6 +449,45 @@ mod tests {
         let is_over = |(_, begun): &Job| Cancel { shared: Some((&worker.shared, begun)) }.is_over();
         let found: Vec<_> = worker.under_way.iter().map(|job| (job.0.group(), is_over(job))).collect();
         assert_eq!(found, [(a.as_str(), true), (b.as_str(), false), (a.as_str(), false)]);
+    }
+
+    #[test]
+    fn what_makes_an_app_ready_ends_when_anyone_may_want_the_device() {
+        let tree = Tree::new();
+        let mut worker = tree.worker();
+        let file = brisk_core::launch::PrefetchFile {
+            file: brisk_core::pages::MappedFile { device: 1, inode: 2, path: "/no/such/file".to_owned() },
+            version: (1, 4096).into(),
+        };
+        let pieces = vec![brisk_core::launch::Piece { file: 0, offset_bytes: 0, size_bytes: 4096 }];
+        let once = |id: &str| Once::MakeReady {
+            group: id.to_owned(),
+            most_bytes: 1 << 20,
+            files: vec![file.clone()],
+            pieces: pieces.clone(),
+        };
+        assert!(!worker.end_ready(), "nothing is read yet");
+        let of = |id: &str, worker: &mut Worker| {
+            assert_eq!(worker.begin(&once(id)), Outcome::Begun);
+            let changed = Outcome::Prefetched { read_bytes: 0, changed_files: 1, complete: true };
+            assert_eq!(wait(worker, 1), [("make_ready", changed)]);
+        };
+        of("org.example.A", &mut worker);
+        // As if these were being read.
+        for id in ["org.example.A", "org.example.B"] {
+            let begun = Begun { returns: 0, is_over: Arc::new(AtomicBool::new(false)) };
+            worker.under_way.push((once(id), begun));
+        }
+        let over = |worker: &Worker| {
+            let is_over = |(_, begun): &Job| Cancel { shared: Some((&worker.shared, begun)) }.is_over();
+            worker.under_way.iter().map(is_over).collect::<Vec<_>>()
+        };
+        assert!(!worker.end_prefetch("org.example.C") && worker.end_prefetch("org.example.A"));
+        assert_eq!(over(&worker), [true, false]);
+        assert!(worker.end_ready());
+        assert_eq!(over(&worker), [true, true]);
+        worker.under_way.clear();
+        of("org.example.A", &mut worker);
     }
 
     #[test]

@@ -91,6 +91,13 @@ impl Actuator {
         }
     }
 
+    /// Anyone may want the device: what is read to make apps ready ends.
+    pub fn end_ready(&self) {
+        if let Some(worker) = &self.worker {
+            worker.end_ready();
+        }
+    }
+
     /// Whether apps are ended, and how many in a minute at most; a change begins a new minute.
     pub fn limit_ends(&mut self, ends: Ends, per_minute_max: u32) {
         self.limit = Limit::new(ends, per_minute_max);

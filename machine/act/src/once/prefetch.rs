@@ -56,10 +56,10 @@ pub(super) struct Requested<'a> {
 
 /// Why a file is not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unfit {
+pub(super) enum Unfit {
     /// It is not there, or another one.
     Changed,
-    /// The device does not answer as it should.
+    /// The device does not answer as it should, or there are no more descriptors.
     Failed,
 }
 
@@ -187,8 +187,11 @@ fn root(group: &Group<'_>, files: &[PrefetchFile]) -> Option<OwnedFd> {
 }
 
 /// The file, if it is the one that was learned.
-fn open(root: &OwnedFd, requested: &PrefetchFile) -> Result<File, Unfit> {
-    let unfit = |errno: Errno| if errno == Errno::IO || errno == Errno::NODEV { Unfit::Failed } else { Unfit::Changed };
+pub(super) fn open(root: &OwnedFd, requested: &PrefetchFile) -> Result<File, Unfit> {
+    let unfit = |errno: Errno| match errno {
+        Errno::IO | Errno::NODEV | Errno::MFILE | Errno::NFILE | Errno::NOMEM => Unfit::Failed,
+        _ => Unfit::Changed,
+    };
     let held = held_file::find(root, &requested.file.path).map_err(unfit)?;
     let found = held.metadata().map_err(|_| Unfit::Failed)?;
     if !is_that(&found, requested) || !fstatfs(&held).is_ok_and(|fs| is_on_block_device(fs.f_type as u64)) {
@@ -207,13 +210,13 @@ fn is_that(found: &fs::Metadata, requested: &PrefetchFile) -> bool {
 }
 
 /// What this thread has had the device read so far; `None` where the kernel does not count it.
-fn read_bytes() -> Option<u64> {
+pub(super) fn read_bytes() -> Option<u64> {
     let text = fs::read_to_string("/proc/thread-self/io").ok()?;
     text.lines().find_map(|line| line.strip_prefix("read_bytes: ")?.parse().ok())
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use brisk_core::pages::MappedFile;
     use brisk_requires::Capability;
 
@@ -222,7 +225,7 @@ mod tests {
     const MIB: usize = 1 << 20;
 
     /// A directory on a local block device, which stands for the root of an app; `None` where there is none.
-    fn root_dir() -> Option<tempfile::TempDir> {
+    pub(in crate::once) fn root_dir() -> Option<tempfile::TempDir> {
         let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).expect("a directory");
         let fs = rustix::fs::statfs(dir.path()).expect("mounted");
         if !is_on_block_device(fs.f_type as u64) {
@@ -232,7 +235,7 @@ mod tests {
         Some(dir)
     }
 
-    fn of(dir: &Path, name: &str) -> PrefetchFile {
+    pub(in crate::once) fn of(dir: &Path, name: &str) -> PrefetchFile {
         let found = fs::metadata(dir.join(name)).expect("there");
         let changed_ns = found.ctime() * 1_000_000_000 + found.ctime_nsec();
         PrefetchFile {
@@ -242,7 +245,7 @@ mod tests {
     }
 
     /// A file that is not in memory.
-    fn evicted(dir: &Path, name: &str, bytes: usize) -> File {
+    pub(in crate::once) fn evicted(dir: &Path, name: &str, bytes: usize) -> File {
         fs::write(dir.join(name), vec![7; bytes]).expect("written");
         let file = File::open(dir.join(name)).expect("a file");
         file.sync_all().expect("on disk");
@@ -251,7 +254,7 @@ mod tests {
     }
 
     /// Which of its pages are in memory.
-    fn resident(file: &File) -> Vec<bool> {
+    pub(in crate::once) fn resident(file: &File) -> Vec<bool> {
         let length = file.metadata().expect("its size").len() as usize;
         let flags = rustix::mm::MapFlags::SHARED;
         // SAFETY: a new mapping at an address that the kernel chooses overlaps nothing; it is never accessed, and
@@ -279,7 +282,7 @@ mod tests {
         read(held_file::root(dir).expect("a directory"), requested, || false).expect("threads")
     }
 
-    fn piece(file: u32, offset_bytes: u64, size_bytes: u64) -> Piece {
+    pub(in crate::once) fn piece(file: u32, offset_bytes: u64, size_bytes: u64) -> Piece {
         Piece { file, offset_bytes, size_bytes }
     }
 
