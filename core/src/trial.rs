@@ -104,6 +104,16 @@ impl Trial {
         trial
     }
 
+    /// One that begins by a plan: where there is nothing to learn first, it is on trial at once.
+    #[must_use]
+    pub fn of(plan: &Plan, ladder: Ladder, now_unix_ms: u64) -> Self {
+        let mut trial = Self::new(ladder, now_unix_ms);
+        if plan.learn == 0 && trial.phase == Phase::Observing {
+            trial.enter(Phase::OnTrial, Why::Learned, now_unix_ms);
+        }
+        trial
+    }
+
     /// The arm of the episode that goes on or comes next. `seed` belongs to this trial alone.
     #[must_use]
     pub fn arm(&self, ladder: Ladder, seed: u64) -> Arm {

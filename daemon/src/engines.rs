@@ -121,6 +121,8 @@ struct Member {
     by_memory: bool,
     /// How it is tried.
     plan: Option<Plan>,
+    /// The same of what it does between two launches, under another name.
+    ahead: Option<(&'static str, Plan)>,
     /// What its last decision needs.
     needs: Needs,
 }
@@ -160,8 +162,8 @@ impl Engines {
             let own = engine.uses();
             let by_memory = own.memory;
             uses.extend(own);
-            let plan = engine.trial();
-            Member { name, engine, by_memory, plan, needs: Needs::default() }
+            let (plan, ahead) = (engine.trial(), engine.trial_ahead());
+            Member { name, engine, by_memory, plan, ahead, needs: Needs::default() }
         };
         let members = engines.into_iter().map(member).collect();
         Self { members, wear: Wear::default(), uses, missed: Vec::new() }
@@ -178,10 +180,12 @@ impl Engines {
         members.filter(|member| member.engine.uses().returns).map(|member| member.name.as_str())
     }
 
-    /// How each is tried.
+    /// How each is tried, by the name of the trial: that of the engine, and another for what it does between launches.
     #[must_use]
     pub fn plans(&self) -> BTreeMap<String, Option<Plan>> {
-        self.members.iter().map(|member| (member.name.clone(), member.plan)).gather_map()
+        let ahead = self.members.iter().filter_map(|member| member.ahead);
+        let ahead = ahead.map(|(name, plan)| (name.to_owned(), Some(plan)));
+        self.members.iter().map(|member| (member.name.clone(), member.plan)).chain(ahead).gather_map()
     }
 
     /// What engines have learned, by folder and name as in `files` of [`Engines::new`]; one after the other, as the
@@ -268,7 +272,7 @@ impl Engines {
         let is_on_flash = observed.devices.iter().any(|device| device.has_swap);
         let per_day_mib = config.engines.wear_mib_per_day;
         self.wear.refill(per_day_mib, is_on_flash, observed.now.wall_unix_ms, observed.events);
-        for Member { name, engine, by_memory, plan, needs } in &mut self.members {
+        for Member { name, engine, by_memory, plan, ahead, needs } in &mut self.members {
             if *by_memory && is_unread {
                 let again_ns = observed.now.at_ns.saturating_add(UNREAD_NS);
                 round.next_look_ns = round.next_look_ns.into_iter().chain([again_ns]).min();
@@ -283,10 +287,18 @@ impl Engines {
             *needs = decision.needs;
             let of_engine: Vec<&LeftOut> = left_out.iter().filter(|one| one.engine == *name).collect();
             for request in requests {
+                let is_ahead = matches!(&request.action, Action::Once(Once::MakeReady { .. }));
+                let (trial, plan) = match ahead.filter(|_| is_ahead) {
+                    Some((trial, plan)) => (trial, Some(plan)),
+                    None => (name.as_str(), *plan),
+                };
                 let subjects = plan.map_or_else(Vec::new, |plan| subjects(plan.scope, &request, observed));
-                let arm = arm(&of_engine, &subjects, &request);
+                // What is switched off does nothing at all.
+                let is_of_it = |one: &&LeftOut| one.engine == trial || one.engine == *name && one.subject.is_none();
+                let left_out: Vec<&LeftOut> = left_out.iter().filter(is_of_it).collect();
+                let arm = arm(&left_out, &subjects, &request);
                 let counts = !matches!(&request.action, Action::Once(once) if once.only_restores());
-                let touched = subjects.into_iter().filter(|_| counts).map(|subject| (name.clone(), subject));
+                let touched = subjects.into_iter().filter(|_| counts).map(|subject| (trial.to_owned(), subject));
                 round.trials.touched.extend(touched);
                 if let (Action::Once(once), Arm::On) = (&request.action, arm) {
                     let totals = observed.now.apps.iter().find(|totals| totals.name == once.group());
@@ -327,6 +339,10 @@ fn subjects(scope: Scope, request: &Request, observed: &Observed<'_>) -> Vec<Sub
         Action::Once(once) => (None, Some(once.group())),
     };
     let app = || group.and_then(|group| observed.apps.iter().find(|app| app.group == group));
+    if let Action::Once(Once::MakeReady { group, .. }) = &request.action {
+        // It does not run, and has no group but its id.
+        return vec![Subject::App(group.clone())];
+    }
     match scope {
         Scope::Machine => vec![Subject::Machine],
         Scope::App => app().map(|app| Subject::App(app.owned_id())).into_iter().collect(),

@@ -80,6 +80,10 @@ pub struct Trials {
     is_on: bool,
     /// Episodes that go on.
     open: BTreeMap<(String, Subject), Episode>,
+    /// Ids of apps that do not run and for whose launch an engine may request something now.
+    expected: BTreeSet<String>,
+    /// Launches that come and for which an engine had something to request.
+    prepared: BTreeSet<(String, Subject)>,
 }
 
 impl Trials {
@@ -109,7 +113,7 @@ impl Trials {
     ) {
         let base = if config.order == Order::Auto { Ladder::Auto } else { Ladder::Named };
         (self.plans, self.is_on) = (plans, config.trial);
-        self.open.clear();
+        self.void();
         self.kept.begin(base, kernel, now_unix_ms);
     }
 
@@ -119,19 +123,26 @@ impl Trials {
             return false;
         }
         self.open.retain(|(of, _), _| of != engine);
+        self.prepared.retain(|(of, _)| of != engine);
         self.kept.switch(engine, ladder, now_unix_ms);
         true
     }
 
     /// Forgets an app, or all. Says whether anything was known.
     pub fn forget(&mut self, app: Option<&str>) -> bool {
-        self.open.clear();
+        self.void();
         self.kept.forget(app)
     }
 
     /// An outcome would be wrong: nothing is applied at present, or time was lost.
     pub fn void(&mut self) {
         self.open.clear();
+        self.prepared.clear();
+    }
+
+    /// Engines may request something for the next launches of these apps, which do not run.
+    pub fn expect(&mut self, ids: BTreeSet<String>) {
+        self.expected = ids;
     }
 
     /// What is not applied at this moment, of the apps and devices that are there.
@@ -146,10 +157,11 @@ impl Trials {
             let subjects: BTreeSet<Subject> = match plan.scope {
                 Scope::Machine => [Subject::Machine].into(),
                 Scope::Disk => devices.iter().map(Subject::disk).collect(),
+                Scope::App if plan.span == Span::Prepared => self.expected.iter().cloned().map(Subject::App).collect(),
                 Scope::App => apps.iter().map(|app| Subject::App(app.owned_id())).collect(),
             };
             for subject in subjects {
-                let arm = self.kept.arm(engine, &subject, now_unix_ms);
+                let arm = self.kept.arm(engine, Some(plan), &subject, now_unix_ms);
                 if arm == Arm::On {
                     continue;
                 }
@@ -174,7 +186,7 @@ impl Trials {
         if self.kept.ladder(engine) == Ladder::Off {
             return Scans::None;
         }
-        match self.kept.arm(engine, &Subject::Machine, now_unix_ms) {
+        match self.kept.arm(engine, None, &Subject::Machine, now_unix_ms) {
             _ if !is_tried => Scans::AtReturns,
             Arm::Off | Arm::Resting => Scans::None,
             // What was taken from apps before is still read back.
@@ -195,7 +207,8 @@ impl Trials {
         }
         let mut of_disks = plans.iter().filter(|(_, scope)| *scope == Some(Scope::Disk));
         let is_on_disk = of_disks.any(|(engine, _)| {
-            !self.is_on || devices.iter().any(|one| self.kept.arm(engine, &Subject::disk(one), now_unix_ms) == Arm::On)
+            !self.is_on
+                || devices.iter().any(|one| self.kept.arm(engine, None, &Subject::disk(one), now_unix_ms) == Arm::On)
         });
         if is_on_disk { Acts::OnDisks } else { Acts::No }
     }
@@ -204,7 +217,7 @@ impl Trials {
     pub fn after(&mut self, round: &ForTrials, observed: &Observed<'_>) -> Vec<Change> {
         if observed.events.iter().any(|event| event.kind == EventKind::Configured) {
             // Settings begin anew.
-            self.open.clear();
+            self.void();
         }
         if observed.events.iter().any(|event| matches!(event.kind, EventKind::Resumed { .. })) {
             // A launch or load across a gap is void. Of a block of time the clock stood still with the machine: a phone
@@ -223,6 +236,7 @@ impl Trials {
         let anew = round.told.iter().filter(|(_, _, told)| *told == Told::Anew);
         for (engine, subject, _) in anew {
             self.open.remove(&(engine.clone(), subject.clone()));
+            self.prepared.remove(&(engine.clone(), subject.clone()));
             self.kept.renew(engine, subject, observed.now.wall_unix_ms);
         }
         changes
@@ -247,24 +261,39 @@ impl Trials {
     }
 
     fn begin(&mut self, engine: &str, plan: &Plan, round: &ForTrials, observed: &Observed<'_>) {
-        let open = &mut self.open;
-        let mut begin = |subject: Subject| {
-            let episode = || Episode::begin(plan.span, &subject, observed);
-            open.entry((engine.to_owned(), subject.clone())).or_insert_with(episode);
+        let Self { open, prepared, .. } = self;
+        let mut begin = |subject: Subject, was_prepared: bool| {
+            let new = || Episode::begin(plan.span, &subject, observed);
+            let episode = open.entry((engine.to_owned(), subject.clone())).or_insert_with(new);
+            if was_prepared {
+                episode.was_prepared();
+            }
         };
         match plan.span {
             Span::Launch => {
                 for event in observed.events {
                     let EventKind::LaunchBegan { group } = &event.kind else { continue };
                     let app = observed.apps.iter().find(|app| app.group == *group);
-                    app.into_iter().for_each(|app| begin(Subject::App(app.owned_id())));
+                    app.into_iter().for_each(|app| begin(Subject::App(app.owned_id()), false));
+                }
+            }
+            Span::Prepared => {
+                let touched = round.touched.iter().filter(|(of, _)| of == engine);
+                prepared.extend(touched.cloned());
+                for event in observed.events {
+                    let EventKind::LaunchBegan { group } = &event.kind else { continue };
+                    let Some(app) = observed.apps.iter().find(|app| app.group == *group) else { continue };
+                    let subject = Subject::App(app.owned_id());
+                    if prepared.remove(&(engine.to_owned(), subject.clone())) {
+                        begin(subject, true);
+                    }
                 }
             }
             Span::Load { .. } => {
                 let touched = round.touched.iter().filter(|(of, _)| of == engine);
-                touched.for_each(|(_, subject)| begin(subject.clone()));
+                touched.for_each(|(_, subject)| begin(subject.clone(), false));
             }
-            Span::Time { .. } => begin(Subject::Machine),
+            Span::Time { .. } => begin(Subject::Machine, false),
         }
         for ((of, subject), episode) in &mut self.open {
             if of == engine {

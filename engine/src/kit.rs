@@ -77,6 +77,11 @@ pub trait Engine: 'static {
         None
     }
 
+    /// The same of what it does between two launches of an app ([`Once::MakeReady`]), with the name of that trial.
+    fn trial_ahead(_config: &Self::Config) -> Option<(&'static str, Plan)> {
+        None
+    }
+
     /// What it has to say of its trials after a call: of which subjects the episode that ends does not count, and which
     /// begin anew.
     fn told(_state: &Self::State) -> Vec<(Subject, Told)> {
@@ -132,6 +137,10 @@ pub trait AnyEngine {
     fn decide(&mut self, observed: &Observed<'_>) -> Decision<()>;
     /// How it is tried whether it pays.
     fn trial(&self) -> Option<Plan>;
+    /// The same of what it does between two launches of an app, with the name of that trial.
+    fn trial_ahead(&self) -> Option<(&'static str, Plan)> {
+        None
+    }
     /// What it has to say of its trials after a call.
     fn told(&self) -> Vec<(Subject, Told)>;
     /// What it has learned, as a text for a file; `None` for an engine that learns nothing.
@@ -218,6 +227,10 @@ impl<E: Engine> AnyEngine for Running<E> {
 
     fn trial(&self) -> Option<Plan> {
         E::trial(&self.config)
+    }
+
+    fn trial_ahead(&self) -> Option<(&'static str, Plan)> {
+        E::trial_ahead(&self.config)
     }
 
     fn told(&self) -> Vec<(Subject, Told)> {

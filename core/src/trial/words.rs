@@ -65,6 +65,8 @@ impl TryFrom<String> for Subject {
 pub enum Span {
     /// A launch of the app.
     Launch,
+    /// The time between two launches of the app, in which the engine prepares the next one; that tells the outcome.
+    Prepared,
     /// A stretch in which the engine has requests, cut after this time.
     Load {
         /// The time.

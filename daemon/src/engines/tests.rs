@@ -105,6 +105,12 @@ impl AnyEngine for Requests {
         Decision { state: (), requests, notes: Vec::new(), next_look_ns, needs: Needs::default() }
     }
 
+    fn trial_ahead(&self) -> Option<(&'static str, Plan)> {
+        use brisk_core::trial::{Figure, Span};
+        let (span, figure) = (Span::Prepared, Figure::StorageWait);
+        Some(("ready", Plan { scope: Scope::App, span, figure, learn: 0 }))
+    }
+
     fn trial(&self) -> Option<Plan> {
         use brisk_core::trial::{Figure, Span};
         let (span, figure) = (Span::Time { block_s: 100, wash_out_s: 10 }, Figure::StallShare);
@@ -170,6 +176,32 @@ fn what_is_left_out_is_of_its_subject_and_what_reads_back_may_go_on() {
     let all = [("freeze", Rule::SwitchedOff), ("page_in", Rule::SwitchedOff)];
     assert_eq!(names(&[left_out(None, Arm::Off, false)]), all, "and the app is thawed");
     assert_eq!(names(&[LeftOut { engine: "iram".to_owned(), ..left_out(None, Arm::Off, false) }]), []);
+}
+
+#[test]
+fn what_is_done_between_launches_has_a_trial_of_its_own() {
+    use brisk_core::arbiter::Rule;
+    use brisk_core::decision::Objective;
+    let once = Once::MakeReady { group: "a".to_owned(), most_bytes: 1, files: Vec::new(), pieces: Vec::new() };
+    let requests = vec![Request::once(once, Objective::Energy, Reason::rule("test"))];
+    let engine = Box::new(Requests(requests)) as Box<dyn AnyEngine>;
+    let mut engines = Engines::these(vec![("prefetch".to_owned(), engine)]);
+    assert_eq!(engines.plans().into_keys().collect::<Vec<_>>(), ["prefetch", "ready"]);
+    let now = Snapshot::default();
+    let observed = Observed { previous: None, now: &now, events: &[], devices: &[], apps: &[] };
+    let subject = Subject::App("a".to_owned());
+    let mut dropped = |engine: &str, subject: Option<&Subject>, arm| {
+        let left_out = LeftOut { engine: engine.to_owned(), subject: subject.cloned(), arm, reads_back: false };
+        let round = engines.decide(&Config::default(), &observed, &[left_out]);
+        let touched: Vec<_> = round.trials.touched.into_iter().collect();
+        assert_eq!(touched, [("ready".to_owned(), Subject::App("a".to_owned()))]);
+        round.resolution.dropped_actions.first().map(|one| one.rule)
+    };
+    assert_eq!(dropped("ready", Some(&subject), Arm::HeldOut), Some(Rule::HeldOut));
+    assert_eq!(dropped("ready", Some(&Subject::App("b".to_owned())), Arm::HeldOut), None);
+    assert_eq!(dropped("prefetch", Some(&subject), Arm::HeldOut), None, "that is of launches");
+    assert_eq!(dropped("prefetch", None, Arm::Off), Some(Rule::SwitchedOff));
+    assert_eq!(dropped("ready", None, Arm::Off), Some(Rule::SwitchedOff));
 }
 
 #[test]

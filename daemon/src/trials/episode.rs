@@ -54,7 +54,10 @@ impl Episode {
             groups: BTreeSet::new(),
             last: BTreeMap::new(),
             disks: disks.collect(),
-            launch: if let (Span::Launch, Subject::App(id)) = (span, subject) { Some(id.clone()) } else { None },
+            launch: match (span, subject) {
+                (Span::Launch | Span::Prepared, Subject::App(id)) => Some(id.clone()),
+                _ => None,
+            },
             touched: false,
             touched_now: false,
             washed_out: !matches!(span, Span::Time { .. }),
@@ -101,6 +104,11 @@ impl Episode {
         }
     }
 
+    /// The engine had something to request for it before it began.
+    pub(super) fn was_prepared(&mut self) {
+        self.touched = true;
+    }
+
     pub(super) fn is_of_time(&self) -> bool {
         matches!(self.span, Span::Time { .. })
     }
@@ -133,7 +141,7 @@ impl Episode {
     /// When it ends by time, or its first part does.
     pub(super) fn next_ns(&self) -> Option<u64> {
         let after_s = match self.span {
-            Span::Launch => return None,
+            Span::Launch | Span::Prepared => return None,
             Span::Load { most_s } => most_s,
             Span::Time { wash_out_s, .. } if !self.washed_out => wash_out_s,
             Span::Time { block_s, .. } => block_s,
@@ -144,7 +152,7 @@ impl Episode {
     /// `None` while it goes on; else whether it is whole.
     pub(super) fn has_ended(&self, observed: &Observed<'_>) -> Option<bool> {
         match self.span {
-            Span::Launch => {
+            Span::Launch | Span::Prepared => {
                 let is_it = |group: &String| self.groups.contains(group);
                 observed.events.iter().find_map(|event| match &event.kind {
                     EventKind::LaunchEnded { group } if is_it(group) => Some(true),

@@ -80,14 +80,18 @@ impl Kept {
     }
 
     /// The arm of the episode of a subject that goes on or comes next.
-    pub fn arm(&mut self, engine: &str, subject: &Subject, now_unix_ms: u64) -> Arm {
+    pub fn arm(&mut self, engine: &str, plan: Option<&Plan>, subject: &Subject, now_unix_ms: u64) -> Arm {
         let (ladder, seed) = (self.ladder(engine), self.seed_of(engine, subject));
         match self.engines.get_mut(engine).and_then(|of| of.trials.get_mut(subject)) {
             Some((_, trial)) => {
                 trial.pass(ladder, now_unix_ms);
                 trial.arm(ladder, seed)
             }
-            None => Trial::new(ladder, now_unix_ms).arm(ladder, seed),
+            None => {
+                let new =
+                    plan.map_or_else(|| Trial::new(ladder, now_unix_ms), |plan| Trial::of(plan, ladder, now_unix_ms));
+                new.arm(ladder, seed)
+            }
         }
     }
 
@@ -103,7 +107,7 @@ impl Kept {
         let (ladder, seed) = (self.ladder(engine), self.seed_of(engine, subject));
         let of = self.engines.entry(engine.to_owned()).or_default();
         of.uses += 1;
-        let new = || (0, Trial::new(ladder, now_unix_ms));
+        let new = || (0, Trial::of(plan, ladder, now_unix_ms));
         let (used, trial) = of.trials.entry(subject.clone()).or_insert_with(new);
         *used = of.uses;
         let before = trial.phase;

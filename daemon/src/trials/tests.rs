@@ -170,6 +170,42 @@ fn an_episode_in_which_nothing_was_requested_does_not_count() {
 }
 
 #[test]
+fn what_is_prepared_between_two_launches_is_judged_by_the_next() {
+    let plan = Plan { scope: Scope::App, span: Span::Prepared, figure: Figure::StorageWait, learn: 0 };
+    let mut world = World::new("ready", plan);
+    let subject = Subject::App("reader".to_owned());
+    assert_eq!(world.left_out(), [], "it is not expected");
+    world.trials.expect(["reader".to_owned()].into());
+    let mut arms = Vec::new();
+    for _ in 0..10 {
+        arms.push(world.arm());
+        let (on, before) = (arms.last() == Some(&Arm::On), world.trials.text());
+        world.round(1_000, Some(&subject), None, &[]);
+        assert_eq!((world.arm(), world.trials.text()), (*arms.last().expect("one"), before), "until the launch ends");
+        let group = GROUP.to_owned();
+        world.is_launching = true;
+        world.round(1_000, None, None, &[EventKind::LaunchBegan { group: group.clone() }]);
+        world.waits(if on { 300_000 } else { 1_000_000 });
+        world.is_launching = false;
+        world.round(1_000, None, None, &[EventKind::LaunchEnded { group }]);
+    }
+    assert_eq!(
+        arms.iter().filter(|arm| **arm == Arm::HeldOut).count(),
+        5,
+        "there is nothing to observe first: {arms:?}"
+    );
+    let of = world.only();
+    assert_eq!((of.pairs, of.acted.episodes, of.held_out.episodes), (5, 5, 5));
+    assert!((of.acted.storage_s - 1.5).abs() < 1e-9 && (of.held_out.storage_s - 5.0).abs() < 1e-9, "{of:?}");
+    // A launch for which nothing was prepared does not count, nor one before which the daemon was paused.
+    world.launch(0, false, None);
+    world.round(1_000, Some(&subject), None, &[]);
+    world.trials.void();
+    world.launch(0, false, None);
+    assert_eq!(world.only().pairs, 5);
+}
+
+#[test]
 fn an_app_that_ends_in_its_launch_is_void() {
     let mut world = World::new("prefetch", LAUNCHES);
     world.launch(0, true, None);
