@@ -48,6 +48,6 @@ pub use status::{
     Cost, Counts, DEVICES_UNREAD, Device, Estimate, FoundBy, Happening, LeftAlone, MemoryProgram, PARTS, Prefetched,
     Record, Saved, Status, SwapWrites, Why,
 };
-pub use surveys::{AppLaunches, AppMemory, AppPages, Apps, Launches, MemorySurvey, Pages, PagesSurvey};
+pub use surveys::{AppLaunches, AppMemory, AppPages, Apps, Launches, MemorySurvey, Pages, PagesSurvey, Readiness};
 pub use trial::{Effect, EngineTrial, Figure, Ladder, Phase, StageOfTrial, SubjectTrial, Sums, Trials};
 pub use tries::{Ended, Tried, Tries, Try};

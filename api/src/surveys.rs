@@ -1,6 +1,6 @@
 //! What engines make of apps, as `org.brisk.Daemon.varlink` describes it.
 
-pub use brisk_core::survey::{AppLaunches, AppMemory, AppPages, MemorySurvey, PagesSurvey};
+pub use brisk_core::survey::{AppLaunches, AppMemory, AppPages, MemorySurvey, PagesSurvey, Readiness};
 use serde::{Deserialize, Serialize};
 
 /// What the memory engine makes of each app.

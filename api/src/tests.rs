@@ -112,7 +112,8 @@ fn the_description_names_what_is_sent() {
     let all = |of: fn(Outcome) -> BTreeSet<String>| outcomes().into_iter().flat_map(of).collect::<BTreeSet<_>>();
     let mut of_actions = all(|outcome| keys(&action(outcome)));
     of_actions.extend(
-        ["size_bytes", "grace_ms", "pid", "start_ticks", "streams", "priority", "files", "pieces"].map(str::to_owned),
+        ["size_bytes", "most_bytes", "grace_ms", "pid", "start_ticks", "streams", "priority", "files", "pieces"]
+            .map(str::to_owned),
     );
     let of_terminal = Activity {
         branches: Some(vec![branch()]),
@@ -136,7 +137,7 @@ fn the_description_names_what_is_sent() {
         lost: Some(0.5),
         frozen: false,
     };
-    let types: [(&str, BTreeSet<String>); 41] = [
+    let types: [(&str, BTreeSet<String>); 42] = [
         ("Status", keys(&Status::default())),
         // No setting is read ahead, or ended early.
         ("Setting", {
@@ -175,6 +176,7 @@ fn the_description_names_what_is_sent() {
         ("Pages", keys(&Pages::default())),
         ("AppPages", keys(&app_pages)),
         ("Prefetched", keys(&Prefetched::default())),
+        ("Readiness", keys(&Readiness::default())),
         ("Launches", keys(&Launches::default())),
         ("AppLaunches", keys(&AppLaunches::default())),
         ("Trials", keys(&Trials::default())),

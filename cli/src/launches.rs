@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
-use brisk_api::{AppLaunches, Launches, Prefetched};
+use brisk_api::{AppLaunches, Launches, Prefetched, Readiness};
 use brisk_core::text::one_line;
 use brisk_core::units::format_bytes;
+
+use crate::status::moment;
 
 /// The lines of the apps that are there.
 pub(crate) fn explain(launches: &Launches) -> String {
@@ -36,6 +38,7 @@ fn lines(app: &AppLaunches) -> String {
         app.files,
         format_bytes(app.shared_bytes),
     );
+    text += &readiness(&app.ready);
     if let (Some(hit), wasted) = hit_percent(app.used_bytes, app.asked_bytes) {
         let _ = writeln!(
             text,
@@ -46,6 +49,27 @@ fn lines(app: &AppLaunches) -> String {
         );
     }
     text
+}
+
+/// Whether the app is ready before it is launched, since when, or why not.
+fn readiness(ready: &Readiness) -> String {
+    let read = format_bytes(ready.read_bytes);
+    match (ready.since_unix_ms, &ready.why_not) {
+        (Some(since_unix_ms), _) => {
+            format!("  ready: in memory since {}; {read} were read for that\n", moment(since_unix_ms))
+        }
+        (None, Some(why_not)) => format!("  not ready before it is opened: {why_not}\n"),
+        (None, None) => String::new(),
+    }
+}
+
+/// The line of `brisk status` on apps that are ready before they are launched.
+pub(crate) fn ready(of: &Prefetched) -> Option<String> {
+    let (day, most) = (format_bytes(of.ready_day_bytes), format_bytes(of.ready_day_max_bytes));
+    let waits = of.ready_waits.as_ref().map_or_else(String::new, |why| format!("; waits: {why}"));
+    let apps = if of.ready_apps == 1 { "app" } else { "apps" };
+    (of.ready_day_max_bytes > 0)
+        .then(|| format!("{} {apps} in memory before the tap; {day} of {most} read today{waits}", of.ready_apps))
 }
 
 /// The line of `brisk status`.
@@ -70,6 +94,8 @@ fn hit_percent(used_bytes: u64, asked_bytes: u64) -> (Option<f64>, u64) {
 
 #[cfg(test)]
 mod tests {
+    use brisk_core::reason::Reason;
+
     use super::*;
 
     fn app() -> AppLaunches {
@@ -84,6 +110,7 @@ mod tests {
             asked_bytes: 200 << 20,
             read_bytes: 100 << 20,
             used_bytes: 180 << 20,
+            ready: Readiness::default(),
         }
     }
 
@@ -100,6 +127,23 @@ mod tests {
         let new = AppLaunches { asked_bytes: 0, exact: false, ..app() };
         let text = explained(new);
         assert!(text.contains("not exactly yet") && !text.contains("read ahead so far"), "{text}");
+    }
+
+    #[test]
+    fn an_app_is_ready_or_the_reason_is_told() {
+        let ready = Readiness { since_unix_ms: Some(1_795_312_800_000), why_not: None, read_bytes: 12 << 20 };
+        let text = explained(AppLaunches { ready, ..app() });
+        assert!(text.contains("  ready: in memory since 2026-11-2") && text.contains("12 MiB were read"), "{text}");
+        let why_not = Some(Reason::rule("little_memory_is_free").number("free_mib", 20.0));
+        let text = explained(AppLaunches { ready: Readiness { why_not, ..Readiness::default() }, ..app() });
+        assert!(text.contains("  not ready before it is opened: little memory is free (free_mib 20)\n"), "{text}");
+        let mut of = Prefetched { ready_apps: 1, ready_day_bytes: 30 << 20, ..Prefetched::default() };
+        assert_eq!(super::ready(&of), None, "it is switched off");
+        of.ready_day_max_bytes = 512 << 20;
+        let line = "1 app in memory before the tap; 30 MiB of 512 MiB read today";
+        assert_eq!(super::ready(&of).as_deref(), Some(line));
+        of.ready_waits = Some(Reason::rule("storage_is_busy"));
+        assert_eq!(super::ready(&of), Some(format!("{line}; waits: storage is busy")));
     }
 
     #[test]

@@ -94,6 +94,9 @@ pub struct Needs {
     pub opens: BTreeSet<String>,
     /// Groups of which the files that their launch used are to be read; the event `LaunchUsed` answers.
     pub launch_files: BTreeSet<String>,
+    /// Ids of apps that do not run and for which the engine may request something in its next call: trials decide about
+    /// it before.
+    pub prepares: BTreeSet<String>,
 }
 
 impl Needs {
@@ -102,6 +105,7 @@ impl Needs {
         self.scans.extend(other.scans.iter().cloned());
         self.opens.extend(other.opens.iter().cloned());
         self.launch_files.extend(other.launch_files.iter().cloned());
+        self.prepares.extend(other.prepares.iter().cloned());
     }
 }
 

@@ -231,7 +231,7 @@ pub struct SwapWrites {
 }
 
 /// What was read ahead of launches, and what they used of it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Prefetched {
     /// Apps that are known.
     pub apps: u64,
@@ -243,6 +243,25 @@ pub struct Prefetched {
     pub read_bytes: u64,
     /// What of those asked for launches used.
     pub used_bytes: u64,
+    /// Apps that are ready before they are launched.
+    pub ready_apps: u64,
+    /// What was read from the device for that today.
+    pub ready_day_bytes: u64,
+    /// The most that is read on a day.
+    pub ready_day_max_bytes: u64,
+    /// Why no set is read at this moment.
+    pub ready_waits: Option<Reason>,
+}
+
+/// Whether what a launch of an app uses is in memory before it is launched.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Readiness {
+    /// Since when, by the wall clock; `None`: it is not.
+    pub since_unix_ms: Option<u64>,
+    /// Why it is not.
+    pub why_not: Option<Reason>,
+    /// What the device read for that since its last launch.
+    pub read_bytes: u64,
 }
 
 /// What the engine for launch prefetch knows of an app.
@@ -268,4 +287,6 @@ pub struct AppLaunches {
     pub read_bytes: u64,
     /// What of those asked for launches used.
     pub used_bytes: u64,
+    /// Whether it is ready.
+    pub ready: Readiness,
 }

@@ -438,6 +438,7 @@ impl Daemon {
 
     /// Adds an event for the next round, and sends it to clients that monitor.
     fn push_event(&mut self, kind: EventKind) {
+        self.yield_device(&kind);
         let returned = self.note_return(&kind);
         let now_ns = self.moment.now.monotonic_ns;
         self.call_for_round(&kind);

@@ -12,6 +12,7 @@
 //!   beside writes the first launches are left alone.
 //! - [`plan`]: what is read, in which order, and how much of it at once.
 //! - `launches`: launches that go on, from event to request; `survey`: what is known, for people.
+//! - [`ready`]: the sets of likely next apps are read before they are launched.
 //!
 //! Pure: what is observed comes in, a decision goes out. What a launch used is read by the caller for the groups that
 //! `Needs::launch_files` names, and told by `LaunchUsed`.
@@ -36,6 +37,7 @@ pub mod history;
 mod launches;
 pub mod learned;
 pub mod plan;
+pub mod ready;
 mod survey;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,6 +53,7 @@ use serde::{Deserialize, Serialize};
 pub use config::{Config, Mode};
 pub use launches::Launch;
 use learned::Learned;
+use ready::Ready;
 
 /// Name of this engine in configurations and records.
 pub const NAME: &str = "prefetch";
@@ -67,6 +70,8 @@ pub struct State {
     pub reads: BTreeSet<String>,
     /// What the last call has to say of trials, by app.
     pub told: BTreeMap<String, Told>,
+    /// What is in memory before it is asked for.
+    pub ready: Ready,
 }
 
 #[derive(Debug)]
@@ -80,7 +85,9 @@ impl Engine for Prefetch {
     type Measured = ();
 
     fn decide(config: &Config, state: State, observed: &Observed<'_>) -> Decision<State> {
-        launches::decide(config, state, observed)
+        let mut decision = launches::decide(config, state, observed);
+        ready::decide(config, &mut decision, observed);
+        decision
     }
 
     fn uses(config: &Config) -> Uses {
@@ -90,6 +97,11 @@ impl Engine for Prefetch {
     fn trial(config: &Config) -> Option<Plan> {
         let plan = Plan { scope: Scope::App, span: Span::Launch, figure: Figure::StorageWait, learn: 1 };
         (config.mode == Mode::Adaptive).then_some(plan)
+    }
+
+    fn trial_ahead(config: &Config) -> Option<(&'static str, Plan)> {
+        let plan = Plan { scope: Scope::App, span: Span::Prepared, figure: Figure::StorageWait, learn: 0 };
+        ready::reads(config).then_some((ready::NAME, plan))
     }
 
     fn told(state: &State) -> Vec<(Subject, Told)> {
@@ -110,12 +122,13 @@ impl Engine for Prefetch {
 
     fn forgotten(state: &mut State, app: Option<&str>) {
         state.launches.retain(|_, launch| app.is_some_and(|app| id_of(&launch.id) != app));
+        state.ready.forget(app);
     }
 
     fn show(config: &Config, state: &State, topic: Topic<'_>) -> Option<Shown> {
         match topic {
-            Topic::Launches => Some(Shown::Launches(survey::launches(config, &state.learned))),
-            Topic::Totals => Some(Shown::Prefetched(survey::totals(&state.learned))),
+            Topic::Launches => Some(Shown::Launches(survey::launches(config, state))),
+            Topic::Totals => Some(Shown::Prefetched(survey::totals(config, state))),
             _ => None,
         }
     }

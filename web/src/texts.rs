@@ -145,6 +145,7 @@ impl Language {
     pub(crate) fn engine(self, name: &str) -> (String, &'static str) {
         let (title, purpose) = match name {
             "prefetch" => (self.say(PREFETCH), PREFETCH_FOR),
+            "ready" => (self.say(READY), READY_FOR),
             "smartio" => ("SmartIO", SMARTIO_FOR),
             "smartstorage" => ("SmartStorage", SMARTSTORAGE_FOR),
             "mars" => ("MARS", MARS_FOR),
@@ -313,6 +314,9 @@ texts! {
     PREFETCH: "Launch prefetch", "Vorauslesen beim Start";
     PREFETCH_FOR: "What a launch reads is read ahead, in one go.",
         "Was ein Start liest, wird in einem Zug vorausgelesen.";
+    READY: "Ready before the tap", "Bereit vor dem Antippen";
+    READY_FOR: "What the likely next apps read is in memory before they are opened.",
+        "Was die wahrscheinlich nächsten Apps lesen, ist im Arbeitsspeicher, bevor man sie öffnet.";
     SMARTIO_FOR: "Reads of the app in front go before background writes.",
         "Lesen der App im Vordergrund geht vor Schreiben im Hintergrund.";
     SMARTSTORAGE_FOR: "Storage settings that suit the present load.",

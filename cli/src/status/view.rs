@@ -94,6 +94,9 @@ pub(super) fn text(status: &Status) -> String {
     }
     if let Some(of) = &status.prefetched {
         let _ = writeln!(text, "prefetch   {}", crate::launches::sums(of));
+        if let Some(ready) = crate::launches::ready(of) {
+            let _ = writeln!(text, "ready      {ready}");
+        }
     }
     for note in &status.notes {
         let _ = writeln!(text, "note       {}: {}", note.engine, note.reason);
@@ -335,6 +338,7 @@ mod tests {
                 asked_bytes: 90 << 20,
                 read_bytes: 60 << 20,
                 used_bytes: 81 << 20,
+                ..Prefetched::default()
             }),
             lacking_rights: vec![brisk_api::LackingRight { right: "CAP_KILL".into(), ..Default::default() }],
             trouble: vec!["no launches of apps are seen: this kernel does not tell".into()],

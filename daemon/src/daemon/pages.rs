@@ -74,6 +74,18 @@ impl Daemon {
         None
     }
 
+    /// Someone may want the device now: what is read to make apps ready ends, without waiting for a round.
+    pub(super) fn yield_device(&self, kind: &EventKind) {
+        let is_wanted = match kind {
+            EventKind::LaunchBegan { .. } | EventKind::Focused { .. } | EventKind::OutOfMemory { .. } => true,
+            EventKind::Pressure { resource } => resource == "memory",
+            _ => false,
+        };
+        if is_wanted {
+            self.actuator.end_ready();
+        }
+    }
+
     /// An app comes to the foreground. Where engines read back, its page tables are scanned at once, before it runs,
     /// and engines hear of that in the same round; else nothing is read before it has answered.
     fn begin_return(&mut self, name: &str) -> Option<String> {
@@ -170,6 +182,7 @@ impl Daemon {
         self.scan_groups(needs.scans);
         self.watch_opens(&needs.opens);
         self.read_launch_files(needs.launch_files);
+        self.policy.trials.expect(needs.prepares);
     }
 
     /// Scans these groups; where nothing would be done by it one of them, and none soon after. One that cannot be read

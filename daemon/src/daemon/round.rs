@@ -290,6 +290,11 @@ impl Daemon {
 
     fn perform_sensed(&mut self, once: &Once) -> Outcome {
         let now_ns = self.moment.now.monotonic_ns;
+        if matches!(once, Once::MakeReady { .. })
+            && let Some(why) = self.machine.sense.spares_battery()
+        {
+            return Outcome::Refused { why };
+        }
         if !once.ends() && !matches!(once, Once::Freeze { .. }) {
             return self.actuator.perform(once, &Sensed::default(), now_ns);
         }

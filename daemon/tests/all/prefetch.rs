@@ -31,6 +31,8 @@ const READ_PAGES: usize = 5;
 const PLACE: &str = "BRISK_DAEMON_TEST_FILES";
 const ID: &str = "prefetchtest";
 const CONFIG: &str = "[engines]\norder = [\"prefetch\"]\ntrial = false\n[prefetch]\nprivate = []\n";
+/// Nothing is read before a launch.
+const FROM_THE_TAP: &str = "ready_apps = 0\n";
 
 #[test]
 #[ignore = "is run by another test"]
@@ -196,7 +198,7 @@ fn launches_are_held_out_by_turns_and_a_replay_of_the_record_decides_alike() {
         return brisk_requires::skip(Capability::Mount, error);
     }
     // All engines, by their evidence.
-    let daemon = Briskd::start(place(&[], "[prefetch]\nprivate = []\n"), &[]);
+    let daemon = Briskd::start(place(&[], &format!("[prefetch]\nprivate = []\n{FROM_THE_TAP}")), &[]);
     let launch = |nth: u32| {
         evict(&data);
         let v2 = Sense::default().cgroups().expect("Linux").v2.expect("mounted");
@@ -278,7 +280,7 @@ fn what_a_launch_maps_and_reads_is_read_ahead_of_the_next_one() {
         fs::write(own.path().join(name), vec![7; pages * PAGE]).expect("written");
     }
     let watches = OpenedFiles::watch(&Sense::default()).is_ok();
-    let daemon = Briskd::start(place(&[], CONFIG), &[]);
+    let daemon = Briskd::start(place(&[], &format!("{CONFIG}{FROM_THE_TAP}")), &[]);
     let evict_both = || ["mapped", "read"].iter().for_each(|name| evict(&own.path().join(name)));
 
     evict_both();
@@ -311,4 +313,57 @@ fn what_a_launch_maps_and_reads_is_read_ahead_of_the_next_one() {
     assert!(known);
     let all: Launches = daemon.client().call("GetLaunches", &[("app", ID.into())], "launches").expect("it answers");
     assert!(all.active && all.apps.is_empty(), "{all:?}");
+}
+
+#[test]
+fn an_app_is_in_memory_before_it_is_launched_again() {
+    requires!(Groups, Mount, Loop, Program("mkfs.ext4"));
+    let _turn = turn();
+    let Some(device) = Loop::new() else { return };
+    device.set("rotational", "0");
+    let own = Mounted::new(&device);
+    // Most of what a launch uses, so that it is cold although the shell is in memory.
+    let data = own.path().join("data");
+    fs::write(&data, vec![7; 3 << 20]).expect("written");
+    if let Err(error) = OpenedFiles::watch(&Sense::default()) {
+        return brisk_requires::skip(Capability::Mount, error);
+    }
+    let memory = Sense::default().mem_info().expect("Linux");
+    if memory.free_bytes < 320 << 20 {
+        return brisk_requires::skip(Capability::Groups, "less than 320 MiB of memory are free");
+    }
+    // What others do on another disk does not count.
+    let daemon = Briskd::start(place(&[&device.name()], CONFIG), &[]);
+    let launch = |nth: u32| {
+        evict(&data);
+        let v2 = Sense::default().cgroups().expect("Linux").v2.expect("mounted");
+        let mut reads = Command::new("sh");
+        reads.args(["-c", "read go; exec tail -c +1 -f \"$1\" >/dev/null", "reads"]).arg(&data);
+        let mut app = App::with(&v2.mount_point.join(group_of(nth)), &mut reads).expect("root makes groups");
+        app.begin();
+        launches_when(&daemon, |of| of.launches == u64::from(nth));
+        app.go();
+        let has_ended = |app: &brisk_core::app::App| is_meant(&app.group, &group_of(nth)) && !app.launching;
+        daemon.status_when(|status| status.apps.iter().any(has_ended));
+        let found = launches_when(&daemon, |_| true);
+        assert!(found.ready.since_unix_ms.is_none() && found.ready.why_not.is_some(), "it runs: {found:?}");
+        found.learned
+    };
+    // The first launches may be left alone, as the file system writes after it was made.
+    assert!((1..=8).any(|nth| launch(nth) > 0), "no launch was learned");
+    evict(&data);
+    let resident = || {
+        let of = [data.clone()].into();
+        let found = Sense::default().launch_files(&[std::process::id()], Some(&of), &|_| false).expect("readable");
+        let of_data = found.files.iter().filter(|one| Path::new(&one.file.path) == data);
+        of_data.flat_map(|one| &one.used).map(|range| range.pages * PAGE as u64).sum::<u64>()
+    };
+    assert_eq!(resident(), 0);
+    let ready = launches_when(&daemon, |of| of.ready.since_unix_ms.is_some()).ready;
+    assert_eq!(resident(), 3 << 20, "{ready:?}");
+    let status = daemon.status_when(|status| status.prefetched.as_ref().is_some_and(|of| of.ready_apps == 1));
+    let is_it =
+        |state: &&ActionState| matches!(&state.resolved.what, Once::MakeReady { group, .. } if group.ends_with(ID));
+    assert_eq!(status.actions.iter().filter(is_it).count(), 1, "once: {:?}", status.actions);
+    assert!(ready.read_bytes >= 3 << 20 && status.prefetched.expect("it runs").ready_day_bytes >= ready.read_bytes);
 }

@@ -26,6 +26,13 @@ pub struct Config {
     pub memory_max_percent: f64,
     /// Adaptive: so much is read ahead before the engine checks whether the launch still goes on as expected.
     pub window_mib: u64,
+    /// Adaptive: so many of the likeliest next apps have their launch sets in memory before they are launched; 0: none.
+    pub ready_apps: u16,
+    /// Adaptive: these sets take at most this share of the memory that is free beyond a tenth of all, at most
+    /// 256 MiB.
+    pub ready_memory_percent: f64,
+    /// Adaptive: and at most so much is read from the device for them on a day.
+    pub ready_mib_per_day: u64,
     /// Directories whose files are not learned, with all below them.
     pub private: Vec<String>,
     /// Speeds of the device that has the programs, instead of what `brisk tune` measured, or of what its kind is.
@@ -47,6 +54,9 @@ impl Default for Config {
             priority: "best-effort 5".to_owned(),
             memory_max_percent: 25.0,
             window_mib: 64,
+            ready_apps: 9,
+            ready_memory_percent: 50.0,
+            ready_mib_per_day: 512,
             private: private.map(str::to_owned).to_vec(),
             flash: None,
             known: None,
@@ -69,7 +79,13 @@ impl Config {
 
 impl Section for Config {
     fn check(&self) -> Result<(), Invalid> {
-        check::shares(&[("use_min_percent", self.use_min_percent), ("memory_max_percent", self.memory_max_percent)])?;
+        check::shares(&[
+            ("use_min_percent", self.use_min_percent),
+            ("memory_max_percent", self.memory_max_percent),
+            ("ready_memory_percent", self.ready_memory_percent),
+        ])?;
+        check::ranges(&[("ready_apps", u64::from(self.ready_apps), 0, 100)])?;
+        check::ranges(&[("ready_mib_per_day", self.ready_mib_per_day, 0, 1 << 20)])?;
         check::ranges(&[("learn_read_ahead_kib", self.learn_read_ahead_kib, 0, 1024)])?;
         check::ranges(&[("streams", u64::from(self.streams), 1, 16), ("window_mib", self.window_mib, 1, 1 << 20)])?;
         check::speeds(self.flash.as_ref())?;

@@ -284,7 +284,7 @@ fn learn(config: &Config, next: &mut State, launch: &Launch, used: &LaunchFiles)
 }
 
 /// Why all reading ahead is to end now.
-fn shortage(observed: &Observed<'_>) -> Option<Reason> {
+pub(super) fn shortage(observed: &Observed<'_>) -> Option<Reason> {
     let memory = &observed.now.memory;
     if let Some(available_bytes) = memory.available_bytes.filter(|bytes| *bytes < memory.total_bytes / SHORT_PART) {
         return Some(Reason::rule("memory_is_short").number("available_mib", (available_bytes >> 20) as f64));

@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::prefetch::config::Config;
 use crate::prefetch::history::{LAUNCHES_MAX, Spans, common_pages};
+use crate::prefetch::ready::Habits;
 
 pub const APPS_MAX: usize = 200;
 /// Apps with which files are compared while a user waits.
@@ -245,11 +246,15 @@ pub struct Learned {
     /// First, so that a later form is refused for its version, not for what it has.
     version: Version<1>,
     apps: Apps<AppLaunches>,
+    /// Which apps are used when.
+    #[serde(default)]
+    pub habits: Habits,
 }
 
 impl crate::kit::Learned for Learned {
     fn forget(&mut self, app: Option<&str>) -> bool {
-        self.apps.forget(app)
+        // Both are asked.
+        self.apps.forget(app) | self.habits.forget(app)
     }
 }
 
@@ -261,6 +266,12 @@ impl Learned {
 
     pub fn apps(&self) -> impl Iterator<Item = (&str, &AppLaunches)> {
         self.apps.iter()
+    }
+
+    /// Whether no app is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.apps.iter().next().is_none()
     }
 
     /// The app is launched: what is known of it, to change.

@@ -57,7 +57,36 @@ pub struct PowercapZone {
     pub max_energy_range_uj: Option<u64>,
 }
 
+/// A battery that discharges below this charge is kept for what a person does.
+const LOW_PERCENT: u32 = 15;
+/// A battery above this is hot, in tenths of a degree Celsius.
+const HOT_DECIDEGREES: i64 = 450;
+
 impl Sense {
+    /// Why work that can wait is to wait: a battery is nearly empty and discharges, or is hot. `None` where it is not, or
+    /// where the device does not tell.
+    #[must_use]
+    pub fn spares_battery(&self) -> Option<String> {
+        let names = self.names_in("/sys/class/power_supply").ok()?;
+        names.into_iter().find_map(|name| {
+            let dir = format!("/sys/class/power_supply/{name}");
+            let text = |file: &str| self.text_optional(format!("{dir}/{file}")).ok().flatten();
+            let number = |file: &'static str| self.number_optional::<i64>(&dir, file).ok().flatten();
+            // Others are those of mice and pens.
+            if text("type")? != "Battery" || text("scope").is_some_and(|scope| scope == "Device") {
+                return None;
+            }
+            if number("temp").is_some_and(|temp| temp >= HOT_DECIDEGREES)
+                || text("health").is_some_and(|health| matches!(health.as_str(), "Overheat" | "Hot"))
+            {
+                return Some(format!("the battery {name} is hot"));
+            }
+            let percent = number("capacity").and_then(|percent| u32::try_from(percent).ok())?;
+            let is_low = percent <= LOW_PERCENT && text("status")? == "Discharging";
+            is_low.then(|| format!("the battery {name} is at {percent} %"))
+        })
+    }
+
     /// The batteries and chargers, from /sys/class/power_supply; empty where there is none.
     ///
     /// # Errors

@@ -127,7 +127,7 @@ fn saved(view: &View<'_>, machine: &Machine) -> Vec<String> {
             [&since, &number(energy.value), &number(energy.low), &number(energy.high)];
         said.push(language.fill(texts::SAVED_ENERGY, &values));
     }
-    if let Some(of) = machine.status.prefetched.filter(|of| of.launches > 0) {
+    if let Some(of) = machine.status.prefetched.as_ref().filter(|of| of.launches > 0) {
         let (asked, used) = (language.bytes(of.asked_bytes), language.bytes(of.used_bytes));
         said.push(language.fill(texts::PREFETCHED, &[&of.launches, &asked, &used]));
     }

@@ -62,7 +62,7 @@ pub(super) fn daemon(facts: &Facts, mut needs: Needs<'_>) {
 /// The part of brisk that uses a part of the daemon most.
 fn part_of(resting: &Resting) -> Part {
     match resting.part.as_str() {
-        of::OPENED_FILES | of::LAUNCH_FILES | "prefetch" | "end_prefetch" => Part::Prefetch,
+        of::OPENED_FILES | of::LAUNCH_FILES | "prefetch" | "end_prefetch" | "make_ready" => Part::Prefetch,
         of::PAGE_TABLES | "page_out" | "page_in" | "map_in" | "read_ahead" => Part::Mars,
         of::WORKER | of::KEEPER | "freeze" | "thaw" | "end_app" => Part::Iram,
         "reclaim" | "drop_page_cache" => Part::Iram,

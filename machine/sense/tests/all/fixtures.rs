@@ -197,6 +197,29 @@ fn a_phone_is_known_in_full() {
 }
 
 #[test]
+fn a_battery_that_is_nearly_empty_or_hot_is_spared() {
+    let spared = |files: &[(&str, &str)]| {
+        let dir = tempfile::tempdir().expect("a directory");
+        let of = dir.path().join("sys/class/power_supply/BAT0");
+        std::fs::create_dir_all(&of).expect("made");
+        files.iter().for_each(|(name, text)| std::fs::write(of.join(name), format!("{text}\n")).expect("written"));
+        Sense::new(dir.path()).spares_battery()
+    };
+    let battery = ("type", "Battery");
+    assert_eq!(spared(&[]), None);
+    assert_eq!(spared(&[battery, ("capacity", "16"), ("status", "Discharging")]), None);
+    let low = spared(&[battery, ("capacity", "15"), ("status", "Discharging")]);
+    assert_eq!(low.as_deref(), Some("the battery BAT0 is at 15 %"));
+    assert_eq!(spared(&[battery, ("capacity", "5"), ("status", "Charging")]), None);
+    assert_eq!(spared(&[("type", "Mains"), ("capacity", "5"), ("status", "Discharging")]), None);
+    assert_eq!(spared(&[battery, ("scope", "Device"), ("capacity", "5"), ("status", "Discharging")]), None);
+    let hot = Some("the battery BAT0 is hot".to_owned());
+    assert_eq!(spared(&[battery, ("temp", "450")]), hot);
+    assert_eq!(spared(&[battery, ("health", "Overheat"), ("capacity", "80")]), hot);
+    assert_eq!(spared(&[battery, ("temp", "cold"), ("capacity", "80")]), None);
+}
+
+#[test]
 fn nothing_there_is_said_with_a_remedy() {
     let empty = tempfile::tempdir().expect("a directory");
     let sense = Sense::new(empty.path());
