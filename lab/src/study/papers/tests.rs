@@ -39,7 +39,9 @@ fn every_row_is_complete() {
                 assert!(words.insert(&figure.words), "{id}: '{}' stands twice", figure.words);
                 let rule = judge::range(figure).is_some() || figure.above.is_some() || figure.below.is_some();
                 assert!(rule, "{id}: '{}' has no rule", figure.words);
-                assert!(figure.run.is_some() || figure.found.is_some(), "{id}: '{}' has no source", figure.words);
+                let is_owed = row.here.to_lowercase().contains("not measured on the whole phone yet");
+                let has_source = figure.run.is_some() || figure.found.is_some();
+                assert!(has_source || is_owed, "{id}: '{}' has no source", figure.words);
             }
         }
         for run in &paper.runs {
