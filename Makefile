@@ -93,7 +93,7 @@ bench: ## the benchmark of this disk, and how it agrees with fio (about 6 minute
 fleet: setup ## a simulated study of 2611 devices, from drawn devices to a ranked site (DEVICES=N, SEED=S)
 	@scripts/fleet study $(or $(DEVICES),2611) $(or $(SEED),1)
 
-fleet-test: ## all tests of the fleet: 500 kills, 10,000 malformed submissions, a full disk, Spark, a tuned device
+fleet-test: ## all tests of the fleet: 500 kills, 10,000 malformed submissions, a full disk, Spark
 	@scripts/setup fleet
 	@scripts/fleet test full
 

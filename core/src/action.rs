@@ -180,8 +180,8 @@ once! {
             /// Ranges of them, in the order of reading.
             pieces: Vec<Piece>,
         }
-        /// What a launch of an app that does not run is expected to use of files is read, before anyone asks for it. The
-        /// group is the id of the app.
+        /// What a launch of an app that does not run is expected to use of files is read, before anyone asks for it.
+        /// The group is the id of the app.
         MakeReady = "make_ready" {
             /// The most that is read from the device.
             most_bytes: u64,
@@ -281,8 +281,8 @@ impl Once {
         }
     }
 
-    /// The same without what makes it long, for events and views: of `Prefetch` and `MakeReady` one range, as long as all
-    /// together.
+    /// The same without what makes it long, for events and views: of `Prefetch` and `MakeReady` one range, as long as
+    /// all together.
     #[must_use]
     pub fn in_short(&self) -> Self {
         match self {

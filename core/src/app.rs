@@ -227,8 +227,8 @@ fn parts_of(owned_id: &str) -> (Option<u32>, &str) {
 }
 
 impl App {
-    /// What is learned of the app, and tried with it, goes by this: its user and its id. Another user chooses any id for
-    /// an app of that user's, and is to change nothing that concerns this one.
+    /// What is learned of the app, and tried with it, goes by this: its user and its id. Another user chooses any id
+    /// for an app of that user's, and is to change nothing that concerns this one.
     #[must_use]
     pub fn owned_id(&self) -> String {
         self.user.map_or_else(|| self.id.clone(), |user| format!("{user}/{}", self.id))

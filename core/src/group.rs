@@ -123,7 +123,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_key_is_read_back(inode in any::<u64>(), path in "[a-z]{1,4}(/[a-z.]{0,3}[a-z-]{1,4}){0,3}", id in "[a-z]{1,9}") {
+        fn a_key_is_read_back(
+            inode in any::<u64>(),
+            path in "[a-z]{1,4}(/[a-z.]{0,3}[a-z-]{1,4}){0,3}",
+            id in "[a-z]{1,9}",
+        ) {
             for key in [
                 GroupKey::Control { inode, path: &path },
                 GroupKey::Session(inode as u32),

@@ -5,9 +5,10 @@
 //! the person; a line break forges a line; a mark of direction turns a name around.
 //!
 //! *Approach.* Text for people is written without escape sequences: styles are marks ([`styled`]) that no keyboard has.
-//! [`rendered`] and [`harmless`], one of which every output calls, replace the marks by colours or by nothing and write all else that acts on
-//! a terminal as `\u001b`, the form of JSON, so that a JSON text stays one with the same values. A line break in a name
-//! cannot be told from one of ours there: [`one_line`] is for names, where they are read and where they are shown.
+//! [`rendered`] and [`harmless`], one of which every output calls, replace the marks by colours or by nothing and write
+//! all else that acts on a terminal as `\u001b`, the form of JSON, so that a JSON text stays one with the same values.
+//! A line break in a name cannot be told from one of ours there: [`one_line`] is for names, where they are read and
+//! where they are shown.
 //!
 //! Properties, each with a test of the same name: `nothing_in_a_text_acts_on_a_terminal`;
 //! `json_stays_the_same_json`; `a_name_in_a_command_is_one_word`; `styles_are_marks_until_a_text_is_rendered`.

@@ -15,8 +15,8 @@
 //! - *Energy is modelled*: busy time saved, times [`AWAKE_MW`]; the device's own energy for equal work counts as equal.
 //!
 //! This is what was observed and no experiment: whatever else was different while brisk's settings stood is in the
-//! figures. `brisk phone launch` is the experiment. Where a pattern was not seen often enough both with and without, nothing
-//! is said of it; what share of the requests could be compared is part of the outcome.
+//! figures. `brisk phone launch` is the experiment. Where a pattern was not seen often enough both with and without,
+//! nothing is said of it; what share of the requests could be compared is part of the outcome.
 //!
 //! Properties, each with a test: `nothing_is_said_before_enough_was_seen`; `like_is_compared_with_like`;
 //! `what_got_slower_is_a_negative_saving`; `nothing_grows_without_bound`.

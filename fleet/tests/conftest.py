@@ -92,5 +92,5 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--malformed", type=int, default=300, help="malformed submissions")
     parser.addoption("--rows", type=int, default=1_000_000, help="rows of the table on which engines are compared")
     parser.addoption(
-        "--brisk", default=None, help="the command brisk, with brisk-lab beside it: tunes an emulated device"
+        "--brisk", default=None, help="the command brisk, which submits results"
     )

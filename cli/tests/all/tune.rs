@@ -1,5 +1,4 @@
-//! `brisk tune --from` from outside: what is refused, in which words, and that nothing changes then. The comparison on
-//! a device is tested with the fleet that makes the file (`fleet/tests/test_tune.py`).
+//! `brisk tune --from` from outside: what is refused, in which words, and that nothing changes then.
 
 use std::fs;
 use std::path::Path;

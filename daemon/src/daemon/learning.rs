@@ -17,8 +17,8 @@ use crate::engines::Engines;
 use crate::learned;
 use crate::returns::Returns;
 
-/// Least time between two writes. Each replaces whole files on flash, beside the apps in use; a power cut takes what was
-/// learned since.
+/// Least time between two writes. Each replaces whole files on flash, beside the apps in use; a power cut takes what
+/// was learned since.
 const SAVE_NS: u64 = 600_000_000_000;
 
 impl Daemon {

@@ -1,8 +1,8 @@
 //! What is learned of apps, over launches, days and restarts: the only part of the state that is worth keeping in a
 //! file.
 //!
-//! Apps are known by user and id. The caller keeps the serde form; it holds no time of a clock that begins anew with the
-//! machine. Which apps a person uses, and when, is in it: [`crate::kit::Learned::forget`] removes an app.
+//! Apps are known by user and id. The caller keeps the serde form; it holds no time of a clock that begins anew with
+//! the machine. Which apps a person uses, and when, is in it: [`crate::kit::Learned::forget`] removes an app.
 //!
 //! Properties: `what_is_kept_is_read_back_and_forgotten_on_request`; `the_text_stays_small`.
 

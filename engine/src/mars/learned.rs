@@ -3,8 +3,8 @@
 //!
 //! Addresses change with each process, so that pages are kept by what their mapping is: pages of files by file and
 //! place in it, private pages by program, mapping and place in it ([`brisk_core::pages`]). What a new process finds
-//! again there counts as one return, so that it decays soon where it is wrong. Apps are known by user and id; the one that
-//! returned longest ago makes room.
+//! again there counts as one return, so that it decays soon where it is wrong. Apps are known by user and id; the one
+//! that returned longest ago makes room.
 //!
 //! Bounds: 100 apps; 4096 ranges and 256 KiB of text an app, 4 MiB in all. Names of mappings are of any length and
 //! number.

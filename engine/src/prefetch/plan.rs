@@ -13,7 +13,8 @@
 //! reading what it uses.) All of it takes at most a
 //! share of the memory that is available; where that is less than what launches use, the likeliest pages are read, and
 //! of equal ones those of files that few of the apps launched last share, since the others are the likeliest to be in
-//! memory. The pieces come in *windows* of `window_mib`: between two windows the engine checks whether the launch goes on as expected.
+//! memory. The pieces come in *windows* of `window_mib`: between two windows the engine checks whether the launch goes
+//! on as expected.
 //!
 //! Paper: all pages that the last learned launch used, in the order of paths and pages, by one stream (FAST '11,
 //! section 4).

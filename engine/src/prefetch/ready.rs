@@ -1,8 +1,8 @@
 //! Ready before the tap: the launch sets of the likeliest next apps are read into memory while nobody waits for the
 //! device.
 //!
-//! *Problem*: what is read from the tap on comes late. A launch set is 10 to 12 MiB, which flash delivers in 0.2 to 3 s,
-//! and the app waits meanwhile. What is in memory before costs the launch nothing.
+//! *Problem*: what is read from the tap on comes late. A launch set is 10 to 12 MiB, which flash delivers in 0.2 to 3
+//! s, and the app waits meanwhile. What is in memory before costs the launch nothing.
 //!
 //! *Approach*: the predictor of the kit tells how likely each app is next; apps that run are left out. Those that save
 //! most waiting for each byte, at most `ready_apps`, are made ready one after the other, by one action each
@@ -23,7 +23,8 @@
 //! Properties, each with a test of the same name: `likely_apps_are_made_ready_when_storage_is_quiet`;
 //! `a_launch_ends_it_and_the_app_that_runs_is_not_read`; `writes_and_apps_that_wait_for_storage_end_it`;
 //! `no_more_is_read_than_memory_and_the_day_allow`; `what_is_ready_is_read_again_after_reclaim_and_not_before`;
-//! `what_is_held_out_or_refused_is_not_requested_again_and_again`; `a_set_of_which_no_end_is_heard_is_given_up`; `what_is_shown_says_since_when_and_why_not`.
+//! `what_is_held_out_or_refused_is_not_requested_again_and_again`; `a_set_of_which_no_end_is_heard_is_given_up`;
+//! `what_is_shown_says_since_when_and_why_not`.
 
 mod habits;
 #[cfg(test)]

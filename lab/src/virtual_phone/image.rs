@@ -1,9 +1,11 @@
 //! Images of phones: made by the phone itself, in virtual time, and kept by the hash of what they are made of.
 //!
 //! 1. `kernel/packages` downloads Debian's packages of the architecture, and makes one archive of their files and of
-//!    dpkg's records that they are unpacked. It goes behind an empty file system into a file that is a machine's memory.
+//!    dpkg's records that they are unpacked. It goes behind an empty file system into a file that is a machine's
+//!    memory.
 //! 2. A machine that keeps what it writes unpacks the archive (`guest/unpack`) and has the packages configured by their
-//!    own scripts (`guest/install`); each app runs once. Nothing of the host but the packages and QEMU has a part in it.
+//!    own scripts (`guest/install`); each app runs once. Nothing of the host but the packages and QEMU has a part in
+//!    it.
 //! 3. A copy of that starts as a phone does, installs brisk's packages as a user would, and shuts down in order.
 //!
 //! Both are kept, with [`About`], in a folder named by their key; what measures maps the file privately.

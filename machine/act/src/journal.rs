@@ -65,7 +65,8 @@ pub(crate) struct Entry {
 pub(crate) struct PriorityEntry {
     /// Key of the group.
     pub(crate) group: String,
-    /// When the first thread got it, in ticks after boot. What began later and has it, in whichever group, inherited it.
+    /// When the first thread got it, in ticks after boot. What began later and has it, in whichever group, inherited
+    /// it.
     pub(crate) since_ticks: u64,
     /// All that its threads may have from us: two while a change is under way.
     pub(crate) values: Vec<String>,

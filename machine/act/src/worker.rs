@@ -50,8 +50,8 @@ pub(crate) struct Cancel<'a> {
 #[derive(Debug, Clone)]
 struct Begun {
     returns: u64,
-    /// What it was for is over: a launch, or the return of an app that was left again; or anyone may want the device for
-    /// which an app is made ready.
+    /// What it was for is over: a launch, or the return of an app that was left again; or anyone may want the device
+    /// for which an app is made ready.
     is_over: Arc<AtomicBool>,
 }
 

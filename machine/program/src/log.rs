@@ -164,8 +164,8 @@ fn takes(out: &impl AsFd, time: &Timespec) -> rustix::io::Result<bool> {
     }
 }
 
-/// Shows what a parser of arguments says, and gives the exit code. An error is a line of the log, as it repeats what was
-/// typed. Help on a full disk is an error; help for a reader that has ended is none.
+/// Shows what a parser of arguments says, and gives the exit code. An error is a line of the log, as it repeats what
+/// was typed. Help on a full disk is an error; help for a reader that has ended is none.
 pub fn told_by_parser(is_error: bool, text: &str, print: impl FnOnce() -> io::Result<()>, code: u8) -> u8 {
     if is_error {
         line(Level::Error, text.trim_end());

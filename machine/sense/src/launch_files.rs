@@ -51,8 +51,8 @@ impl Sense {
     /// of those that they `opened` without that; `None` where opens were not watched, as which too many count.
     ///
     /// # Errors
-    /// As [`Sense::app_pages`], and when more files are mapped than [`FILES_MAX`], or some of a launch before still wait
-    /// to be closed.
+    /// As [`Sense::app_pages`], and when more files are mapped than [`FILES_MAX`], or some of a launch before still
+    /// wait to be closed.
     pub fn launch_files(
         &self,
         pids: &[u32],

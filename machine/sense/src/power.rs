@@ -63,8 +63,8 @@ const LOW_PERCENT: u32 = 15;
 const HOT_DECIDEGREES: i64 = 450;
 
 impl Sense {
-    /// Why work that can wait is to wait: a battery is nearly empty and discharges, or is hot. `None` where it is not, or
-    /// where the device does not tell.
+    /// Why work that can wait is to wait: a battery is nearly empty and discharges, or is hot. `None` where it is not,
+    /// or where the device does not tell.
     #[must_use]
     pub fn spares_battery(&self) -> Option<String> {
         let names = self.names_in("/sys/class/power_supply").ok()?;

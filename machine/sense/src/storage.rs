@@ -460,8 +460,8 @@ impl Walk<'_> {
                     options.filter(|(name, _)| LAYERS.contains(name)).map(|(_, value)| value).collect();
                 let has_data = |option: &String| option.starts_with("datadir+=") || option.contains("::");
                 let is_metadata = mount.super_options.iter().any(has_data);
-                // One that is in another namespace or below another root is not to be found; metadata hide no disk where
-                // the data are known.
+                // One that is in another namespace or below another root is not to be found; metadata hide no disk
+                // where the data are known.
                 let (mut found, mut lost) = (false, layers.is_empty());
                 for layer in layers.iter().flat_map(|layers| layers.split(':')).filter(|layer| !layer.is_empty()) {
                     let is_found = self.layer(Path::new(layer));

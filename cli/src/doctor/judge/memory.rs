@@ -332,8 +332,8 @@ fn wear(facts: &Facts, needs: &mut Needs<'_>) {
                 CHECK,
                 format!("{name}{} does not say how worn it is", if *is_sd { ", an SD card," } else { "" }),
                 format!("{why}, here unseen"),
-                "let compressed memory be filled first (brisk swap setup); [engines] wear_mib_per_day limits what brisk \
-                 writes",
+                "let compressed memory be filled first (brisk swap setup); [engines] wear_mib_per_day limits what \
+                 brisk writes",
             ),
         }
     }

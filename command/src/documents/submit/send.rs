@@ -3,7 +3,8 @@
 //!
 //! A library for TLS would weigh more than two megabytes in the program of every device, for a command that few run.
 //! A request succeeded only where the answer is what the fleet's interface says, for this id: a sign-in page or a proxy
-//! of a network answers each request with status 200. What is secret goes to curl over its standard input, so that no list of processes shows it.
+//! of a network answers each request with status 200. What is secret goes to curl over its standard input, so that no
+//! list of processes shows it.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::process::{Command, Stdio};
@@ -186,8 +187,8 @@ fn outcome(code: Option<i32>, said: &str, answer: &[u8]) -> ServerReply {
 /// The answer is none of a fleet.
 fn of_another(status: u16) -> ServerReply {
     ServerReply::Never(format!(
-        "did not answer as a fleet does (status {status}): the address may be wrong, or a sign-in page or proxy of this \
-         network answered instead; open a page in a browser, then try again"
+        "did not answer as a fleet does (status {status}): the address may be wrong, or a sign-in page or proxy of \
+         this network answered instead; open a page in a browser, then try again"
     ))
 }
 

@@ -19,7 +19,8 @@ use crate::swapped::{App, Kind, PAGE, PAGES, perform};
 /// that it finds.
 pub(crate) const AREA_MIB: u64 = 1024;
 /// Memory is short whatever is available, and an app that was left has no grace.
-pub(crate) const SHORT: &str = "[engines]\norder = [\"mars\"]\ntrial = false\nwear_mib_per_day = 0\n[mars]\ngrace_s = 0\n\
+pub(crate) const SHORT: &str = "[engines]\norder = [\"mars\"]\ntrial = false\nwear_mib_per_day = 0\n[mars]\n\
+                     grace_s = 0\n\
                      reserve_min_percent = 99.99\nreserve_max_percent = 100\n";
 
 /// An app in a group of its own, with the address of its memory and a way to have that swapped.

@@ -25,8 +25,8 @@ pub(super) const BUSY_BYTES_PER_S: f64 = 1e6;
 const BUSY_BYTES: f64 = 256e3;
 /// An app that waits for storage for this share of the time is not to wait longer.
 const STALL_PERCENT: f64 = 10.0;
-/// A part of all memory that stays free: more than the kernel keeps in reserve by itself (its high watermarks; with huge
-/// pages 66 MiB of 1 GiB).
+/// A part of all memory that stays free: more than the kernel keeps in reserve by itself (its high watermarks; with
+/// huge pages 66 MiB of 1 GiB).
 const RESERVE_PART: u64 = 10;
 /// And no more than this.
 const RESERVE_MAX_BYTES: u64 = 256 << 20;
@@ -140,7 +140,8 @@ fn day_rest_bytes(config: &Config, day_bytes: u64) -> u64 {
     config.ready_mib_per_day.saturating_mul(1 << 20).saturating_sub(day_bytes)
 }
 
-/// The share is one of what was free before the first set was read: otherwise each set would take its share of the rest.
+/// The share is one of what was free before the first set was read: otherwise each set would take its share of the
+/// rest.
 fn memory_room_bytes(config: &Config, now: &Snapshot, read_bytes: u64) -> u64 {
     let memory = &now.memory;
     let free_bytes = memory.free_bytes.saturating_sub((memory.total_bytes / RESERVE_PART).min(RESERVE_MAX_BYTES));

@@ -242,8 +242,8 @@ fn replays(report: &SwapReport) -> Figure {
         ..Dots::default()
     };
     let axis = Axis::new("bandwidth of swap-in, MB/s", Law::Linear, unit::BANDWIDTH.tick);
-    let caption = "Bandwidth while a read is pending, in model time. Window: a fault reads up to eight neighbours. Whole \
-                   app: all of its pages are read when it comes to the front.";
+    let caption = "Bandwidth while a read is pending, in model time. Window: a fault reads up to eight neighbours. \
+                   Whole app: all of its pages are read when it comes to the front.";
     let of = |title, columns: &[Column]| Table::of(title, &rows, columns);
     Figure::new(REPLAYS, caption)
         .published(is_published.then(|| "MARS figures 9 and 10".to_owned()))
