@@ -347,10 +347,11 @@ fn an_app_is_in_memory_before_it_is_launched_again() {
         daemon.status_when(|status| status.apps.iter().any(has_ended));
         let found = launches_when(&daemon, |_| true);
         assert!(found.ready.since_unix_ms.is_none() && found.ready.why_not.is_some(), "it runs: {found:?}");
-        found.learned
+        found.exact
     };
-    // The first launches may be left alone, as the file system writes after it was made.
-    assert!((1..=8).any(|nth| launch(nth) > 0), "no launch was learned");
+    // The first launches may be left alone, as the file system writes after it was made; of those that find most in
+    // memory, three teach as much as a cold one.
+    assert!((1..=8).any(launch), "no launch was learned");
     evict(&data);
     let resident = || {
         let of = [data.clone()].into();
