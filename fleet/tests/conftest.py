@@ -91,6 +91,4 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kills", type=int, default=6, help="how often a server is killed under load")
     parser.addoption("--malformed", type=int, default=300, help="malformed submissions")
     parser.addoption("--rows", type=int, default=1_000_000, help="rows of the table on which engines are compared")
-    parser.addoption(
-        "--brisk", default=None, help="the command brisk, which submits results"
-    )
+    parser.addoption("--brisk", default=None, help="the command brisk, which submits results")

@@ -209,6 +209,8 @@ const RULES: &[(&str, &str)] = &[
     ("front_lately", "war eben noch im Vordergrund"),
     ("never_in_front", "war nie im Vordergrund"),
     ("not_in_front", "ist nicht im Vordergrund"),
+    ("returning", "kommt gerade in den Vordergrund zurück"),
+    ("too_many_launches", "zu viele Starts zugleich"),
     ("audible", "gibt Ton wieder oder nimmt auf"),
     ("may_be_audible", "gibt vielleicht Ton wieder oder nimmt auf"),
     ("perceptible", "für Android hört oder sieht der Benutzer sie"),

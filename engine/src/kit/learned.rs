@@ -152,19 +152,16 @@ impl<T> Apps<T> {
 /// The app to make room: of the user who has most by weight, the one that was used longest ago, but not the one of all
 /// that was used last. `apps` has the user and id of each, the number of its last use, and its weight.
 pub fn to_make_room<'a>(apps: impl Iterator<Item = (&'a str, u64, usize)>) -> Option<&'a str> {
-    let mut of_users: BTreeMap<Option<u32>, (usize, Vec<(u64, &str)>)> = BTreeMap::new();
-    let mut newest = 0;
+    let (mut sums, mut oldest, mut newest) = (BTreeMap::new(), BTreeMap::new(), 0);
     for (id, last, weight) in apps {
-        let (sum, all) = of_users.entry(user_of(id)).or_default();
-        *sum += weight;
-        all.push((last, id));
+        let user = user_of(id);
+        *sums.entry(user).or_insert(0) += weight;
+        let oldest = oldest.entry(user).or_insert((last, id));
+        *oldest = (last, id).min(*oldest);
         newest = newest.max(last);
     }
-    let (_, all) = of_users
-        .into_values()
-        .filter(|(_, all)| all.iter().any(|(last, _)| *last < newest))
-        .max_by_key(|(sum, _)| *sum)?;
-    all.into_iter().min().map(|(_, id)| id)
+    let older = oldest.into_iter().filter(|(_, (last, _))| *last < newest);
+    older.max_by_key(|(user, _)| sums[user]).map(|(_, (_, id))| id)
 }
 
 /// For tests: what an engine has learned is read back, a text of another version is refused, and a forgotten app is

@@ -374,7 +374,7 @@ mod tests {
     #[test]
     fn the_groups_of_one_user_leave_room_for_others_and_that_is_told() {
         let mut shares = Shares::default();
-        let mut watched = |shares: &mut Shares, user: Option<u32>, count: usize| {
+        let watched = |shares: &mut Shares, user: Option<u32>, count: usize| {
             (0..count).filter(|_| shares.has_room(user).then(|| shares.add(user)).is_some()).count()
         };
         assert_eq!(watched(&mut shares, Some(65534), 4200), DIRS_OF_USER_MAX);
