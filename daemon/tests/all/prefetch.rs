@@ -333,7 +333,7 @@ fn an_app_is_in_memory_before_it_is_launched_again() {
         return brisk_requires::skip(Capability::Groups, "less than 320 MiB of memory are free");
     }
     // What others do on another disk does not count.
-    let daemon = Briskd::start(place(&[&device.name()], CONFIG), &[]);
+    let daemon = Briskd::start(place(&[device.name()], CONFIG), &[]);
     let launch = |nth: u32| {
         evict(&data);
         let v2 = Sense::default().cgroups().expect("Linux").v2.expect("mounted");
