@@ -142,5 +142,5 @@ fn a_profile_is_measured_and_kept_and_settings_are_put_back() {
         assert_eq!(tries_more, cached, "{workload}");
         assert!(cells.iter().all(|cell| cell["request_uj_mean"].as_f64() > Some(0.0)), "{workload}");
     }
-    assert!(kept(".profile"));
+    assert!(kept(".json"));
 }

@@ -122,7 +122,7 @@ pub fn words(rule: &str) -> &'static str {
         "frozen_by_the_system" => {
             "Android freezes apps by itself, with their calls: the caller of one that is frozen otherwise hangs"
         }
-        "no_freezer" => "it is a session without a control group",
+        "no_freezer" => "it is a session without a control group; 'systemd-run --user --scope' starts an app in one",
         "kept_by_preference" => "another program was told to keep it",
         _ => "it is spared",
     }

@@ -145,6 +145,11 @@ fn short_of_memory() -> Vec<Item> {
             of_user: true,
             role: brisk_core::app::Role::App,
             focused: Some(focused),
+            activity: brisk_core::app::Activity {
+                audible: Some(false),
+                inhibits: Some(false),
+                ..brisk_core::app::Activity::default()
+            },
             ..AppFacts::default()
         })
     };

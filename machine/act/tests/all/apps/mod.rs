@@ -38,10 +38,12 @@ impl Hierarchy {
     }
 }
 
-/// An app of which nothing is known that keeps it from being stopped.
+/// An app of which all is known that could keep it from being stopped, and does not.
 pub(crate) fn idle(group: &str) -> brisk_core::app::App {
-    use brisk_core::app::{AppFacts, Role, classify};
-    classify(&AppFacts { group: group.to_owned(), of_user: true, role: Role::App, ..AppFacts::default() })
+    use brisk_core::app::{Activity, AppFacts, Role, classify};
+    let activity = Activity { audible: Some(false), inhibits: Some(false), works: Some(false), ..Activity::default() };
+    let (role, focused) = (Role::App, Some(false));
+    classify(&AppFacts { group: group.to_owned(), of_user: true, role, focused, activity, ..AppFacts::default() })
 }
 
 /// An app's group in one hierarchy, and a directory for files and journals.

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use brisk_act::{Actuator, Keeper, Paths, Sensed, Tended, restore_leftovers};
 use brisk_core::action::Once;
-use brisk_core::app::{App, AppFacts, Role, classify};
+use brisk_core::app::{Activity, App, AppFacts, Role, classify};
 use brisk_core::group::GroupKey;
 use brisk_core::outcome::Outcome;
 use brisk_core::random::Random;
@@ -57,7 +57,9 @@ pub(crate) struct Tally {
 
 /// An app as the actuator gets it: nothing keeps it from being frozen.
 pub(crate) fn idle_app(group: &str) -> App {
-    classify(&AppFacts { group: group.to_owned(), of_user: true, role: Role::App, ..AppFacts::default() })
+    let activity = Activity { audible: Some(false), inhibits: Some(false), works: Some(false), ..Activity::default() };
+    let (role, focused) = (Role::App, Some(false));
+    classify(&AppFacts { group: group.to_owned(), of_user: true, role, focused, activity, ..AppFacts::default() })
 }
 
 /// The controller: freezes and thaws its groups in turns until its input ends. `keeper` is the program of the keeper.

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 
 use brisk_act::{Actuator, Sensed};
 use brisk_core::action::{AddressRange, Once};
-use brisk_core::app::{AppFacts, Role, classify};
 use brisk_core::outcome::Outcome;
 
 use crate::journal_lines::of_a_dead_owner;
@@ -133,9 +132,7 @@ pub(crate) fn all_on(group: &str) -> Vec<Once> {
 }
 
 pub(crate) fn outcome(actuator: &mut Actuator, once: &Once) -> Outcome {
-    // Nothing keeps it from being stopped.
-    let facts = AppFacts { group: once.group().to_owned(), of_user: true, role: Role::App, ..AppFacts::default() };
-    let app = classify(&facts);
+    let app = crate::apps::idle(once.group());
     actuator.perform(once, &Sensed { app: Some(&app), killers: &[] }, 0)
 }
 
