@@ -7,7 +7,7 @@ use std::path::Path;
 use brisk_act::{Actuator, Paths};
 use brisk_api::{AppPages, Pages, Status};
 use brisk_core::action::{AddressRange, Once};
-use brisk_core::group::GroupKey;
+use brisk_core::group::{GroupKey, is_meant};
 use brisk_core::outcome::Outcome;
 use brisk_sense::Sense;
 use serde_json::Value;
@@ -100,7 +100,7 @@ pub(crate) fn pages(daemon: &Briskd, name: &str) -> AppPages {
 /// What was read back of the app so far.
 pub(crate) fn read_back(status: &Status, name: &str) -> Vec<AddressRange> {
     let of = |state: &brisk_core::state::ActionState| match &state.resolved.what {
-        Once::PageIn { group, ranges } if group == name => ranges.clone(),
+        Once::PageIn { group, ranges } if is_meant(group, name) => ranges.clone(),
         _ => Vec::new(),
     };
     status.actions.iter().flat_map(of).collect()
@@ -109,7 +109,7 @@ pub(crate) fn read_back(status: &Status, name: &str) -> Vec<AddressRange> {
 /// What was written out of the app so far, without what was dropped.
 pub(crate) fn written_out(status: &Status, name: &str) -> bool {
     let is_it = |state: &brisk_core::state::ActionState| {
-        matches!(&state.resolved.what, Once::PageOut { group, .. } if group == name)
+        matches!(&state.resolved.what, Once::PageOut { group, .. } if is_meant(group, name))
             && state.outcome != Outcome::Dropped
     };
     status.actions.iter().any(is_it)
