@@ -100,11 +100,13 @@ pub struct Daemon {
     pub socket_group: String,
     /// Where sessions are recorded.
     pub record: Record,
+    /// An app that used processor or network within this time is not frozen, s.
+    pub rest_s: u64,
 }
 
 impl Default for Daemon {
     fn default() -> Self {
-        Self { devices: Devices::Auto, socket_group: "brisk".to_owned(), record: Record::default() }
+        Self { devices: Devices::Auto, socket_group: "brisk".to_owned(), record: Record::default(), rest_s: 60 }
     }
 }
 

@@ -149,8 +149,10 @@ impl Drop for App {
 fn focused(dir: &Path, names: &[String]) -> BTreeMap<String, Option<bool>> {
     let mut client = Client::connect(&dir.join("run").join(SOCKET)).expect("it listens");
     let status: Status = client.call("GetStatus", &[], "status").expect("it answers");
-    let ours = status.apps.into_iter().filter(|app| names.contains(&app.group));
-    ours.map(|app| (app.group, app.activity.focused)).collect()
+    // A name is the last part of a key.
+    let name = |key: &str| key.rsplit('/').next().unwrap_or(key).to_owned();
+    let all = status.apps.into_iter().map(|app| (name(&app.group), app.activity.focused));
+    all.filter(|(name, _)| names.contains(name)).collect()
 }
 
 /// Waits until one of the apps is in the foreground and the others are not.

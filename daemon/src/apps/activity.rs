@@ -128,12 +128,12 @@ impl Apps {
         }
     }
 
-    /// Takes in what apps do; `of_group` reads the files of the group (or session) in a directory, and
+    /// Takes in what apps do; one that used processor or network in the last `rest_ns` works. `of_group` reads the files of the group (or session) in a directory, and
     /// the scores of its processes and a list of them when these are asked for. Gives the kills by the kernel since the
     /// last time.
     pub fn observe(
         &mut self,
-        at_ns: u64,
+        (at_ns, rest_ns): (u64, u64),
         seen: &SoundAndLocks,
         services: &Services,
         of_group: impl Fn(&Path, bool, bool) -> OfGroup,
@@ -186,7 +186,7 @@ impl Apps {
                 known.recent.connect(is_connected);
             }
             let activity = &mut known.activity;
-            activity.works = known.recent.works(at_ns);
+            activity.works = known.recent.works(at_ns, rest_ns);
             (activity.audible, activity.inhibits, activity.frozen) = (audible, inhibits, frozen);
             if is_scored {
                 (activity.oom_score_adj, known.scored_ns) = (oom_score_adj, Some(at_ns));
@@ -280,7 +280,7 @@ mod tests {
     }
 
     fn observed(apps: &mut Apps, seen: &SoundAndLocks) -> Vec<App> {
-        apps.observe(0, seen, &Services::default(), |_, _, _| OfGroup::default());
+        apps.observe((0, 60_000_000_000), seen, &Services::default(), |_, _, _| OfGroup::default());
         apps.list(&Choices::default(), &Services::default())
     }
 
@@ -388,7 +388,7 @@ mod tests {
                 oom_score_adj: Some(100),
                 ..OfGroup::default()
             };
-            apps.observe(7, &SoundAndLocks::default(), &Services::default(), of_group)
+            apps.observe((7, 60_000_000_000), &SoundAndLocks::default(), &Services::default(), of_group)
         };
         let killed = Event { at_ns: 7, kind: EventKind::OutOfMemory { group: "app-a-1.scope".to_owned() } };
         // The first count may be of an earlier app.
@@ -419,7 +419,7 @@ mod tests {
             ..OfGroup::default()
         };
         let seen = SoundAndLocks { sound: Some(vec![at("/c/app-a-1.scope")]), ..SoundAndLocks::default() };
-        apps.observe(5, &seen, &Services::default(), of_group);
+        apps.observe((5, 60_000_000_000), &seen, &Services::default(), of_group);
         let activity = |apps: &Apps| apps.list(&Choices::default(), &Services::default()).remove(0).activity;
         apps.forget_activities(4 + FRESH_NS);
         assert_eq!((activity(&apps).audible, activity(&apps).oom_score_adj), (Some(true), Some(100)));
@@ -431,7 +431,7 @@ mod tests {
         assert!(apps.count_kills(dir, 9, Some(5)).is_some());
         assert!(apps.is_observation_due(6 + FRESH_NS));
         // Also when another app began meanwhile, of which nothing was read.
-        apps.observe(20, &seen, &Services::default(), of_group);
+        apps.observe((20, 60_000_000_000), &seen, &Services::default(), of_group);
         apps.began(group("/c/app-b-1.scope"), 21);
         apps.forget_activities(22 + FRESH_NS);
         assert_eq!(activity(&apps).oom_score_adj, None);
@@ -447,7 +447,7 @@ mod tests {
                 oom_score_adj: is_scored.then_some(adj),
                 ..OfGroup::default()
             };
-            apps.observe(at_ns, &SoundAndLocks::default(), &Services::default(), of_group);
+            apps.observe((at_ns, 60_000_000_000), &SoundAndLocks::default(), &Services::default(), of_group);
             let listed = apps.list(&Choices::default(), &Services::default());
             [0, 1].map(|place| listed[place].activity.oom_score_adj.expect("read"))
         };
@@ -467,7 +467,9 @@ mod tests {
     fn activities_are_fresh_for_two_seconds() {
         let mut apps = Apps::default();
         assert!(apps.is_observation_due(5));
-        apps.observe(5, &SoundAndLocks::default(), &Services::default(), |_, _, _| OfGroup::default());
+        apps.observe((5, 60_000_000_000), &SoundAndLocks::default(), &Services::default(), |_, _, _| {
+            OfGroup::default()
+        });
         assert!(!apps.is_observation_due(4 + FRESH_NS) && apps.is_observation_due(5 + FRESH_NS));
         // A new app is observed at once.
         apps.was_there(group("/c/system.slice/cron.service"));

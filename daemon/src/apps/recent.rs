@@ -5,7 +5,7 @@
 //!
 //! Property: `an_app_is_known_to_rest_after_a_minute_of_rest`.
 
-/// How far back it counts.
+/// How far back sound counts.
 const MINUTE_NS: u64 = 60_000_000_000;
 /// More than this share of one processor between two observations is work: a program at rest wakes up for less.
 const WORK_PERCENT: u64 = 2;
@@ -49,12 +49,13 @@ impl Recent {
         self.is_connected = is_connected;
     }
 
-    /// Whether it used processor or network in the last minute.
-    pub(super) fn works(&self, at_ns: u64) -> Option<bool> {
-        if is_within_minute(self.worked_ns, at_ns) || self.is_connected == Some(true) {
+    /// Whether it used processor or network in the last `rest_ns`; `None` until it was followed for as long.
+    pub(super) fn works(&self, at_ns: u64, rest_ns: u64) -> Option<bool> {
+        let is_within = |then_ns: u64| at_ns.saturating_sub(then_ns) < rest_ns;
+        if self.worked_ns.is_some_and(is_within) || self.is_connected == Some(true) {
             return Some(true);
         }
-        let is_followed = self.followed_ns.is_some_and(|since_ns| at_ns.saturating_sub(since_ns) >= MINUTE_NS);
+        let is_followed = self.followed_ns.is_some_and(|since_ns| !is_within(since_ns));
         (is_followed && self.is_connected.is_some()).then_some(false)
     }
 }
@@ -76,7 +77,7 @@ mod tests {
         let mut works = |at_s: u64, cpu_ms: u64| {
             recent.follow(at_s * S_NS, Some(cpu_ms * 1_000));
             recent.connect(Some(false));
-            recent.works(at_s * S_NS)
+            recent.works(at_s * S_NS, MINUTE_NS)
         };
         assert_eq!((works(0, 0), works(2, 30), works(59, 100)), (None, None, None), "not for a minute");
         assert_eq!(works(60, 110), Some(false));
@@ -85,13 +86,13 @@ mod tests {
         assert_eq!((works(64, 160), works(121, 160), works(122, 160)), (Some(true), Some(true), Some(false)));
         // What is not told any more is unknown, and for a minute after it.
         recent.follow(130 * S_NS, None);
-        assert_eq!(recent.works(130 * S_NS), None);
+        assert_eq!(recent.works(130 * S_NS, MINUTE_NS), None);
         recent.follow(131 * S_NS, Some(0));
-        assert_eq!((recent.works(190 * S_NS), recent.works(191 * S_NS)), (None, Some(false)));
+        assert_eq!((recent.works(190 * S_NS, MINUTE_NS), recent.works(191 * S_NS, MINUTE_NS)), (None, Some(false)));
         recent.connect(Some(true));
-        assert_eq!(recent.works(191 * S_NS), Some(true));
+        assert_eq!(recent.works(191 * S_NS, MINUTE_NS), Some(true));
         recent.connect(None);
-        assert_eq!(recent.works(191 * S_NS), None);
+        assert_eq!(recent.works(191 * S_NS, MINUTE_NS), None);
     }
 
     #[test]

@@ -54,7 +54,9 @@ impl Daemon {
                 oomd: if is_session || !is_listed { None } else { sense.oomd_preference(dir) },
             }
         };
-        for event in apps.observe(now_ns, &seen, &self.policy.config.services, of_group) {
+        let config = &self.policy.config;
+        let rest_ns = config.daemon.rest_s.saturating_mul(1_000_000_000);
+        for event in apps.observe((now_ns, rest_ns), &seen, &config.services, of_group) {
             self.push_event(event.kind);
         }
     }

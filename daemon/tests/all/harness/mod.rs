@@ -134,7 +134,7 @@ pub(crate) fn configure(dir: &Path, devices: &[&str], rest: &str) {
     let record = dir.join("daemon.brisk");
     let text = format!(
         "[daemon]\ndevices = {devices:?}\nsocket_group = \"\"\nrecord = {{ path = {record:?}, max_bytes = 1048576 }}\n\
-         {rest}"
+         rest_s = 1\n{rest}"
     );
     std::fs::write(dir.join("brisk.toml"), text).expect("written");
 }
