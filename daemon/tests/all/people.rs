@@ -212,11 +212,14 @@ fn a_user_tells_of_apps_of_that_user_alone() {
     assert_eq!(by_id("org.example.briskroot").expect("its own").as_deref(), Some(also.as_str()));
     // Nobody's front says nothing of the seat of another user.
     assert_eq!(find(&daemon.status(), &roots).and_then(|app| app.activity.focused), None);
-    for method in ["SetFront", "LaunchBegins"] {
-        let (error, what) = refusal(as_nobody(method, "group", roots.clone()));
+    let key = find(&daemon.status(), &roots).expect("it runs").group.clone();
+    for text in [roots.clone(), key] {
+        let (error, what) = refusal(as_nobody("SetFront", "group", text));
         assert_eq!(error, "NotAllowed", "{what}");
         assert!(what.contains("of another user"), "{what}");
     }
+    // Its own launch is over.
+    daemon.status_when(|status| find(status, &roots).is_some_and(|app| !app.launching));
     // An id means an app of that user, which has no group yet: the one of root's is not launched by it.
     assert_eq!(as_nobody("LaunchBegins", "id", "briskroot".to_owned()).expect("an id").as_deref(), Some("briskroot"));
     assert!(!find(&daemon.status(), &roots).expect("it runs").launching);
