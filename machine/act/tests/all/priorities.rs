@@ -77,6 +77,12 @@ fn what_inherited_a_priority_loses_it_wherever_it_is() {
     let before = Launcher::new();
     // SAFETY: ioprio_set(2) takes three numbers and touches no memory of ours.
     assert_eq!(unsafe { libc::syscall(libc::SYS_ioprio_set, 1, before.shell.id(), FIRST) }, 0);
+    // Starts are told in ticks, of which /proc/uptime shows each: what begins in one tick is not told apart.
+    for _ in 0..2 {
+        let uptime = || fs::read_to_string("/proc/uptime").expect("Linux");
+        let now = uptime();
+        brisk_requires::until("the next tick", || uptime() != now);
+    }
     actuator.apply(&[of_session(app_id, "best-effort 0")]);
     let (launched, elsewhere) = (app.launch(), app.launch());
     assert_eq!([app_id, launched, elsewhere].map(priority), [FIRST; 3], "inherited");
