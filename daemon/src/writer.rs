@@ -4,7 +4,7 @@
 //! dirty pages. Meanwhile a person may return to an app that only the loop thaws.
 //!
 //! *Approach*: the loop hands over what is to be written. Of each file with what engines have learned one text waits,
-//! the last one; of the record [`ROUNDS_MAX`] rounds wait, and further ones are left out, which the status and the log
+//! the last one; of the record `ROUNDS_MAX` rounds wait, and further ones are left out, which the status and the log
 //! say. The loop waits for the thread at the end, and where a person has an app forgotten.
 //!
 //! Properties: `the_loop_does_not_wait_for_storage_and_says_what_is_left_out`; `a_file_that_failed_is_told`.
