@@ -9,13 +9,13 @@
 //! ([`Once::MakeReady`]): directories and inodes by opening the files, then the pages of the plan that a launch would
 //! have ([`plan`]), in small requests.
 //!
-//! - *When* ([`when`]): storage was quiet for some seconds, no app is launched, memory is not short, the battery allows
+//! - *When* (`when`): storage was quiet for some seconds, no app is launched, memory is not short, the battery allows
 //!   it (the daemon refuses otherwise). A launch, a return or want of memory ends it within one request
 //!   (`act/src/worker.rs`, without waiting for a round); writes and apps that stall on storage within a quarter of a
 //!   second.
 //! - *How much*: at most `ready_memory_percent` of the memory that is free beyond a reserve, so that nothing else is
 //!   evicted; at most `ready_mib_per_day` from the device, by the wall clock.
-//! - *How long*: what the kernel reclaims may be of it, so that after [`STALE_PAGES`] of reclaim, and every half hour,
+//! - *How long*: what the kernel reclaims may be of it, so that after `STALE_PAGES` of reclaim, and every half hour,
 //!   it is checked by reading again, which reads only what is not in memory.
 //! - *Whether it pays* is tried for each app: what is requested between two launches of it is applied or dropped, and
 //!   its next launch is the outcome (the daemon's trials, `ready`).
