@@ -77,6 +77,8 @@ pub fn write_all(dir: &Path, command: clap::Command, of_lab: bool) -> anyhow::Re
     let edition = Edition::now();
     each(command, &mut Vec::new(), &mut |words, command| match crate::lab::called(words).is_some() == of_lab {
         true => of_command(command, "1", &edition)?.write(dir),
+        // The program's own page, beside those of what it runs.
+        false if of_lab && words.is_empty() => of_command(command.display_name("brisk-lab"), "1", &edition)?.write(dir),
         false => Ok(()),
     })
 }
