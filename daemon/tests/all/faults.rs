@@ -100,7 +100,7 @@ fn a_bad_configuration_leaves_the_one_before() {
     configure(daemon.dir.path(), &[device.name()], "[fixt]\n");
     daemon.signal(Signal::HUP);
     let line = daemon.line("the current configuration stays");
-    assert!(line.contains("brisk.toml:5:2: unknown field `fixt`") && line.contains("did you mean 'fixed'?"), "{line}");
+    assert!(line.contains("brisk.toml:6:2: unknown field `fixt`") && line.contains("did you mean 'fixed'?"), "{line}");
     assert_eq!(device.get("read_ahead_kb"), wanted);
     let refused = daemon.client().answer("Reload", &[]).expect_err("not usable");
     assert!(matches!(&refused, ClientError::Refused { name, .. } if name == "BadConfig"), "{refused}");
