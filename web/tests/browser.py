@@ -175,8 +175,8 @@ class Tests:
 
     def test_an_engine_is_switched_by_mouse_and_by_keyboard(self):
         page = self.page()
-        ladder = lambda: next(one["ladder"] for one in self.device.json("trial")["engines"] if one["engine"] == "mars")
-        card = page.locator("#engine-mars")
+        ladder = lambda: next(one["ladder"] for one in self.device.json("trial")["engines"] if one["engine"] == "smartio")
+        card = page.locator("#engine-smartio")
         card.get_by_role("button", name="Off").click()
         self.expect(card.locator(".state")).to_have_text("off")
         assert ladder() == "off"
@@ -184,7 +184,7 @@ class Tests:
         page.keyboard.press("Space")
         self.expect(card.locator("[aria-pressed=true]")).to_have_text("By evidence")
         assert ladder() == "auto"
-        self.expect(page.locator("#said")).to_contain_text("MARS is switched")
+        self.expect(page.locator("#said")).to_contain_text("SmartIO is switched")
         assert page.evaluate("document.activeElement.value") == "auto", "focus is lost"
 
     def test_an_app_is_protected_or_ends_first_and_that_is_taken_back(self):
