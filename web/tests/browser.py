@@ -175,7 +175,8 @@ class Tests:
 
     def test_an_engine_is_switched_by_mouse_and_by_keyboard(self):
         page = self.page()
-        ladder = lambda: next(one["ladder"] for one in self.device.json("trial")["engines"] if one["engine"] == "smartio")
+        engines = lambda: self.device.json("trial")["engines"]
+        ladder = lambda: next(one["ladder"] for one in engines() if one["engine"] == "smartio")
         card = page.locator("#engine-smartio")
         card.get_by_role("button", name="Off").click()
         self.expect(card.locator(".state")).to_have_text("off")

@@ -128,9 +128,9 @@ impl Apps {
         }
     }
 
-    /// Takes in what apps do; one that used processor or network in the last `rest_ns` works. `of_group` reads the files of the group (or session) in a directory, and
-    /// the scores of its processes and a list of them when these are asked for. Gives the kills by the kernel since the
-    /// last time.
+    /// Takes in what apps do; one that used processor or network in the last `rest_ns` works. `of_group` reads the
+    /// files of the group (or session) in a directory, and the scores of its processes and a list of them when these
+    /// are asked for. Gives the kills by the kernel since the last time.
     pub fn observe(
         &mut self,
         (at_ns, rest_ns): (u64, u64),
