@@ -1,10 +1,11 @@
 //! Which control group an action, a setting, an event or a journal means.
 //!
-//! *Problem*: whoever makes a control group chooses its name. Two users run `app-firefox-1.scope`, and a user may call
-//! a group below his own `system.slice`. *Approach*: a group goes by a *key*, the inode number of its directory with
-//! the way to it below the mount point of its hierarchy: `4711/user.slice/user-1000.slice/…/app-firefox-1.scope`. A
-//! kernel gives that number to no other group, so one that was removed and made again has another key. The last part is
-//! the *name*, which is for people alone: what acts takes keys.
+//! *Problem*: the program that makes a control group chooses its name. Two users run `app-firefox-1.scope`, and a user
+//! may call a group of that user `system.slice`. *Approach*: a group goes by a *key*, the inode number of its
+//! directory with the way to it below the mount point of its hierarchy:
+//! `4711/user.slice/user-1000.slice/…/app-firefox-1.scope`. A kernel gives that number to no other group, so one that
+//! was removed and made again has another key. The last part is the *name*, which is for people alone: what acts takes
+//! keys.
 //!
 //! An app that has no control group has a key of another form: a session of processes (`session-40`), and a launch that
 //! was told before the app had any process, with the user who told it (`told/1000/org.gnome.Evince`).

@@ -1,8 +1,8 @@
 //! Text of others on a terminal, and the styles of brisk's own text.
 //!
-//! *Problem.* Names of programs, control groups, files, windows and devices are chosen by whoever makes them, and a
-//! terminal obeys what it is sent: an escape sequence in a name sets its title, moves the cursor or answers in place of
-//! the person; a line break forges a line; a mark of direction turns a name around.
+//! *Problem.* Names of programs, control groups, files, windows and devices are chosen by the programs that make them,
+//! and a terminal obeys what it is sent: an escape sequence in a name sets its title, moves the cursor or answers in
+//! place of the person; a line break forges a line; a mark of direction turns a name around.
 //!
 //! *Approach.* Text for people is written without escape sequences: styles are marks ([`styled`]) that no keyboard has.
 //! [`rendered`] and [`harmless`], one of which every output calls, replace the marks by colours or by nothing and write

@@ -403,7 +403,7 @@ fn checked_hook<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Hook, D::E
     Ok(hook)
 }
 
-/// A control group has another key each time that it is made, and whoever makes it chooses its name.
+/// A control group has another key each time that it is made, and its maker chooses its name.
 fn checked_fixed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<Knob, Fixed>, D::Error> {
     let fixed = BTreeMap::<Knob, Fixed>::deserialize(deserializer)?;
     match fixed.keys().find(|knob| knob.group().is_some()) {

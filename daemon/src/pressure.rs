@@ -1,6 +1,6 @@
 //! Pressure on storage and memory over the last day, in spans of five minutes, from the snapshots that rounds take
 //! anyway: it causes no wake-up, and costs 14 KiB of memory. Spans have their age by the clock of the boot, and their
-//! times by it and the wall clock of whoever asks: a wall clock that is years ahead at the start is set at some time.
+//! times by it and the wall clock of the caller: a wall clock that is years ahead at the start is set at some time.
 //!
 //! Properties: `shares_are_those_of_the_time_that_was_seen`; `a_day_is_kept_and_no_more`;
 //! `what_was_not_seen_is_no_part_of_a_span`; `a_clock_that_is_set_moves_spans_and_keeps_none_too_long`.

@@ -220,7 +220,9 @@ impl Moments {
             + said;
         self.bytes += bytes;
         self.all.push_back((moment, bytes));
+        // The newest stays, however large it is.
         while self.bytes > self.bytes_max
+            && self.all.len() > 1
             && let Some((_, bytes)) = self.all.pop_front()
         {
             self.bytes -= bytes;
@@ -437,6 +439,15 @@ pub(crate) mod tests {
             assert!(recorded.left_out > 0);
             assert_eq!(recorded.moments.last().map(|moment| moment.at_unix_ms), Some(199_000));
         }
+    }
+
+    #[test]
+    fn a_moment_that_is_too_much_by_itself_stays_as_the_newest() {
+        let mut taken = Taken::of_at_most(1);
+        (1..4).for_each(|s| taken.take(snapshot(s, 0)));
+        let recorded = taken.end();
+        let times: Vec<u64> = recorded.moments.iter().map(|moment| moment.at_unix_ms).collect();
+        assert_eq!((times, recorded.left_out), (vec![3000], 2));
     }
 
     #[test]

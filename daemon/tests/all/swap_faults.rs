@@ -398,6 +398,8 @@ fn reset_and_another_configuration_thaw_the_app() {
         running.it.app.use_pages(0, PAGES);
         let status = running.daemon.status();
         assert!(status.engines.is_empty() && !running.it.is_frozen());
+        // What was written today stays in the budget of the machine.
+        assert!(status.swap_writes.is_some_and(|writes| writes.written_bytes > 0));
 
         // With it again: it knows what returns touch, and not any more what they left.
         configure(running.daemon.dir.path(), &[], SHORT);
