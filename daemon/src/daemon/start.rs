@@ -164,6 +164,8 @@ impl Daemon {
         let choice = SampleChoice { memory_group: options.memory_group.clone(), ..SampleChoice::default() };
         let mut sampler = Sampler::new(sense.clone(), choice)?;
         sampler.weigh_apps(uses.activities);
+        // Its own names are those of groups; those of the daemon are keys.
+        sampler.look_at(Vec::new(), apps.groups());
         Ok(Self {
             machine: Machine {
                 sampler,

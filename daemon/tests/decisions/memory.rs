@@ -26,6 +26,17 @@ fn forget(daemon: &Briskd, app: Option<&str>) -> bool {
 }
 
 #[test]
+fn memory_of_an_app_that_ran_before_is_known_where_no_disk_is_managed() {
+    let Some((path, _)) = group("earlier") else { return };
+    let Some(mut app) = App::new(&path) else { return };
+    app.begin();
+    let daemon = Briskd::start(place(&[], CONFIG), &[]);
+    let found = row(&daemon, "earlier").expect("it runs");
+    assert!(found.memory_bytes.is_some_and(|bytes| bytes > 0), "{found:?}");
+    app.end();
+}
+
+#[test]
 fn what_is_learned_of_an_app_outlives_the_daemon_until_it_is_forgotten() {
     let Some((path, name)) = group("learner") else { return };
     let Some(mut app) = App::new(&path) else { return };
