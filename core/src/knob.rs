@@ -172,6 +172,9 @@ pub enum QueueSetting {
     WriteCache,
 }
 
+/// The tunable that all schedulers share from Linux 7.0 on, which moved it from `queue/iosched` to `queue`.
+pub const SHARED_TUNABLE: &str = "async_depth";
+
 impl QueueSetting {
     const PLAIN: [(Self, &str); 7] = [
         (Self::DriverTags, "driver_tags"),

@@ -13,7 +13,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use brisk_core::knob::QueueSetting;
+use brisk_core::knob::{QueueSetting, SHARED_TUNABLE};
 use brisk_core::order::Order as _;
 use brisk_formats::{parse_schedulers, sysfs_name};
 
@@ -128,7 +128,12 @@ impl BlockQueue {
             .flatten()
             .filter_map(|file| Some(QueueSetting::tunable(&scheduler, file.file_name().to_str()?)))
             .collect();
-        names.order();
+        let shared = QueueSetting::tunable(&scheduler, SHARED_TUNABLE);
+        // Without a scheduler nothing obeys it.
+        if !names.is_empty() && !names.contains(&shared) && self.path(&shared).exists() {
+            names.push(shared);
+        }
+        names.sort();
         names
     }
 
@@ -336,7 +341,11 @@ impl BlockQueue {
         let queue = self.device_dir.join("queue");
         match setting {
             QueueSetting::DriverTags => queue.join("nr_requests"),
-            QueueSetting::Tunable { name, .. } => queue.join("iosched").join(name),
+            QueueSetting::Tunable { name, .. } => {
+                let own = queue.join("iosched").join(name);
+                let shared = queue.join(name);
+                if name == SHARED_TUNABLE && !own.exists() && shared.exists() { shared } else { own }
+            }
             // The rest is called as the kernel calls it.
             plain => queue.join(plain.to_string()),
         }

@@ -1,5 +1,6 @@
 //! How the kernel serves a block device: /sys/block/NAME/queue (Documentation/ABI/stable/sysfs-block).
 
+use brisk_core::knob::SHARED_TUNABLE;
 use brisk_formats::{Schedulers, fields, parse_schedulers};
 use serde::{Deserialize, Serialize};
 
@@ -87,17 +88,26 @@ impl Sense {
     }
 
     /// The tunables of the scheduler in force on the whole device `name` with their values, from
-    /// /sys/block/NAME/queue/iosched; those that can only be written are left out.
+    /// /sys/block/NAME/queue/iosched, and from Linux 7.0 the `async_depth` of /sys/block/NAME/queue, which all
+    /// schedulers share; those that can only be written are left out.
     ///
     /// # Errors
     /// When the name cannot be one, or the directory is not readable.
     pub fn scheduler_tunables(&self, name: &str) -> Result<Vec<(String, String)>> {
-        let dir = format!("/sys/block/{}/queue/iosched", checked_name(name)?);
+        let queue = format!("/sys/block/{}/queue", checked_name(name)?);
         let mut tunables = Vec::new();
-        for tunable in self.names_in(&dir)? {
-            if let Some(value) = self.text_if_any(format!("{dir}/{tunable}")) {
+        for tunable in self.names_in(format!("{queue}/iosched"))? {
+            if let Some(value) = self.text_if_any(format!("{queue}/iosched/{tunable}")) {
                 tunables.push((tunable, value));
             }
+        }
+        // Without a scheduler nothing obeys it.
+        if !tunables.is_empty()
+            && !tunables.iter().any(|(tunable, _)| tunable == SHARED_TUNABLE)
+            && let Some(value) = self.text_if_any(format!("{queue}/{SHARED_TUNABLE}"))
+        {
+            tunables.push((SHARED_TUNABLE.to_owned(), value));
+            tunables.sort();
         }
         Ok(tunables)
     }
@@ -106,6 +116,22 @@ impl Sense {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_schedulers_share_is_a_tunable_while_one_is_in_force() {
+        let root = tempfile::tempdir().expect("a directory");
+        let queue = root.path().join("sys/block/mmcblk0/queue");
+        std::fs::create_dir_all(queue.join("iosched")).expect("made");
+        std::fs::write(queue.join("async_depth"), "64\n").expect("written");
+        let sense = Sense::new(root.path());
+        assert_eq!(sense.scheduler_tunables("mmcblk0").expect("readable"), []);
+        std::fs::write(queue.join("iosched/fifo_batch"), "16\n").expect("written");
+        let tunables = sense.scheduler_tunables("mmcblk0").expect("readable");
+        assert_eq!(tunables, [("async_depth", "64"), ("fifo_batch", "16")].map(|(a, b)| (a.to_owned(), b.to_owned())));
+        // As kernels before 7.0 have it.
+        std::fs::write(queue.join("iosched/async_depth"), "8\n").expect("written");
+        assert_eq!(sense.scheduler_tunables("mmcblk0").expect("readable")[0].1, "8");
+    }
 
     #[test]
     fn tunables_are_those_of_the_scheduler_in_force() {

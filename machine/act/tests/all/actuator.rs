@@ -179,6 +179,21 @@ fn an_external_change_is_found_without_a_check() {
 }
 
 #[test]
+fn a_tunable_that_all_schedulers_share_is_set_and_put_back_where_the_kernel_has_it() {
+    let machine = FixtureTree::new();
+    std::fs::rename(machine.path("sda", "queue/iosched/async_depth"), machine.path("sda", "queue/async_depth"))
+        .expect("as Linux 7.0 has it");
+    let mut actuator = machine.actuator();
+    let knob = "queue/sda/mq-deadline/async_depth";
+    let outcome = only(actuator.apply(&targets(&[(knob, "1")])));
+    assert_eq!(outcome, written("256", "1"));
+    assert_eq!(machine.read("sda", "queue/async_depth"), "1");
+    assert!(actuator.restore().expect("restored").left.is_empty());
+    assert_eq!(machine.read("sda", "queue/async_depth"), "256");
+    assert!(!machine.path("sda", "queue/iosched/async_depth").exists());
+}
+
+#[test]
 fn what_cannot_be_says_what_can() {
     let machine = FixtureTree::new();
     let mut actuator = machine.actuator();
