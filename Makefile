@@ -28,17 +28,10 @@ PROFILE ?= small
 # Release binaries of this machine are those of make build.
 NAMED = $(if $(filter-out release,$(PROFILE))$(CROSS)$(STATIC),--target $(TRIPLE))
 BUILT = $(TARGET)/$(if $(NAMED),$(TRIPLE)/)$(PROFILE)
-# Repeated code once, no tables for unwinding (but those of a C library inside, which ends the program where it misses
-# its own), and short relocations (glibc of at least 2.36). No path of this machine: the same source gives the same
-# bytes in any folder.
-SMALL_FLAGS := -C llvm-args=-enable-machine-outliner -C force-unwind-tables=no \
-	$(if $(STATIC),,-C link-arg=-Wl,-T,packaging/small.ld -C link-arg=-Wl,--no-eh-frame-hdr) \
-	-C link-arg=-Wl,-z,pack-relative-relocs \
+# No tables for unwinding, which a panic does not do here, and short relocations (glibc of at least 2.36). No path of
+# this machine: the same source gives the same bytes in any folder.
+SMALL_FLAGS := -C force-unwind-tables=no -C link-arg=-Wl,-z,pack-relative-relocs \
 	--remap-path-prefix=$(CURDIR)=brisk --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src=crates
-# Functions of the same code once, where the linker can do so, as the one of rustup's Rust for x86-64 does.
-ICF_FLAG := -C link-arg=-Wl,--icf=all
-ICF = $(shell mkdir -p $(SMALL) && echo 'fn main() {}' | \
-	rustc --target $(TRIPLE) $(ICF_FLAG) -o $(SMALL)/icf - 2>/dev/null && echo '$(ICF_FLAG)')
 
 .PHONY: help setup first build small phone run check test audit bench fleet fleet-test kernel-test kernel-bench \
 	dist deb tarball android release release-check clean
@@ -61,7 +54,7 @@ build: setup ## build the release binaries, quickly
 small: ## build the small binaries of packages (PROGRAMS=brisk, ARCH=arm64, STATIC=1; quickly: PROFILE=release)
 	@scripts/setup $(SETUP)
 	@# A target that is named: the flags are not for what runs during the build.
-	$(if $(filter small,$(PROFILE))$(STATIC),RUSTFLAGS='$(if $(filter small,$(PROFILE)),$(SMALL_FLAGS) $(ICF)) \
+	$(if $(filter small,$(PROFILE))$(STATIC),RUSTFLAGS='$(if $(filter small,$(PROFILE)),$(SMALL_FLAGS)) \
 		$(STATIC:%=-C target-feature=+crt-static)') \
 		$(CARGO) build --profile $(PROFILE) $(NAMED) --locked $(PROGRAMS:%=--bin %)
 	mkdir -p $(SMALL)

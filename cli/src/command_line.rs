@@ -1,6 +1,5 @@
 //! Tests over the command line of a program as a whole, `brisk` and `brisk-lab`: what all commands have in common.
 
-use brisk_core::order::Order as _;
 use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -55,7 +54,7 @@ fn describe(command: &Command, path: &str, lines: &mut String) {
     }
     lines.push('\n');
     let mut subcommands: Vec<_> = own(command, &path).collect();
-    subcommands.order_by_key(|subcommand| subcommand.get_name());
+    subcommands.sort_by_key(|subcommand| subcommand.get_name());
     subcommands.iter().for_each(|subcommand| describe(subcommand, &format!("{path} "), lines));
 }
 

@@ -37,7 +37,6 @@ use crate::action::{Action, Once, Setting};
 use crate::decision::{Objective, Request};
 use crate::device::Device;
 use crate::knob::{Knob, QueueSetting};
-use crate::order::{Gather as _, Order as _};
 use crate::outcome::Outcome;
 use crate::reason::Reason;
 use crate::trial::Arm;
@@ -208,7 +207,7 @@ pub fn resolve(person: Person<'_>, engines: &[&str], claims: &[Claim], devices: 
             dropped_settings.push(one);
         }
     }
-    dropped_settings.order_by(|a, b| a.what.knob.cmp(&b.what.knob));
+    dropped_settings.sort_by(|a, b| a.what.knob.cmp(&b.what.knob));
     dropped_actions.extend(left_out_actions);
     order_of_execution(&mut dropped_actions);
     Resolution { settings, dropped_settings, actions, dropped_actions }
@@ -268,7 +267,7 @@ fn resolve_settings(
         });
     }
     for mut claims in by_knob.into_values() {
-        claims.order_by(|(a, a_by), (b, b_by)| (a_by.precedence(), &a.value).cmp(&(b_by.precedence(), &b.value)));
+        claims.sort_by(|(a, a_by), (b, b_by)| (a_by.precedence(), &a.value).cmp(&(b_by.precedence(), &b.value)));
         let Some((&(won, by), others)) = claims.split_first() else { continue };
         let rule = others.first().map_or(Rule::OnlyRequest, |(_, next)| by.rule_over(next));
         resolved.push(by.resolved(won.clone(), rule, losers(others, &won.value)));
@@ -280,12 +279,12 @@ fn resolve_settings(
             (device, QueueSetting::Scheduler) => Some((device.to_owned(), found.what.value.clone())),
             _ => None,
         }))
-        .gather_map();
+        .collect();
     let is_in_force = |found: &Resolved<Setting>| match found.what.knob.queue_setting() {
         Some((device, QueueSetting::Tunable { scheduler, .. })) => schedulers.get(device) == Some(scheduler),
         _ => true,
     };
-    resolved.order_by(|a, b| a.what.knob.cmp(&b.what.knob));
+    resolved.sort_by(|a, b| a.what.knob.cmp(&b.what.knob));
     let (kept, mut dropped): Kept<Setting> = resolved.into_iter().partition(is_in_force);
     dropped.iter_mut().for_each(|found| found.rule = Rule::TunableWithoutScheduler);
     (kept, dropped)
@@ -305,7 +304,7 @@ fn resolve_actions(protected: &BTreeSet<String>, requested: Vec<(&Once, By<'_>)>
     for (group, mut claims) in by_group {
         let is_protected = protected.contains(group);
         // Within one engine what favours the app comes first.
-        claims.order_by(|(a, a_by), (b, b_by)| {
+        claims.sort_by(|(a, a_by), (b, b_by)| {
             let key = |once: &Once, by: &By<'_>| (by.objective, by.place, !once.favours_the_app());
             key(a, a_by).cmp(&key(b, b_by)).then_with(|| (&a_by.claim.engine, a).cmp(&(&b_by.claim.engine, b)))
         });
@@ -350,7 +349,7 @@ fn resolve_actions(protected: &BTreeSet<String>, requested: Vec<(&Once, By<'_>)>
 }
 
 fn order_of_execution(resolved: &mut [Resolved<Once>]) {
-    resolved.order_by(|a, b| (&a.what, &a.engine).cmp(&(&b.what, &b.engine)));
+    resolved.sort_by(|a, b| (&a.what, &a.engine).cmp(&(&b.what, &b.engine)));
 }
 
 #[cfg(test)]

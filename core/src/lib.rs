@@ -40,7 +40,6 @@ pub mod event;
 pub mod group;
 pub mod knob;
 pub mod launch;
-pub mod order;
 pub mod outcome;
 pub mod pages;
 pub mod random;

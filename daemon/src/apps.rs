@@ -27,7 +27,6 @@ use brisk_core::app::{Activity, App, AppFacts, Role, Tolerance, classify};
 use brisk_core::event::{Event, EventKind};
 use brisk_core::group::{GroupKey, name};
 use brisk_core::knob::GroupSetting;
-use brisk_core::order::Gather as _;
 use brisk_core::text::one_line;
 use brisk_formats::group_name::{self, android_uid, app_id, is_app, last_name};
 use brisk_sense::{Group, ProcessSession};
@@ -321,7 +320,7 @@ impl Apps {
     /// The users whose apps run.
     #[must_use]
     pub fn users(&self) -> BTreeSet<Option<u32>> {
-        self.known.values().filter(|known| known.is_app()).map(|known| known.group.user).gather_set()
+        self.known.values().filter(|known| known.is_app()).map(|known| known.group.user).collect()
     }
 
     /// Whether an app is being launched.

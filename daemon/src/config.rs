@@ -18,7 +18,6 @@ use std::path::{Path, PathBuf};
 use brisk_api::dirs;
 use brisk_core::app::{Tolerance, is_named};
 use brisk_core::knob::Knob;
-use brisk_core::order::Gather as _;
 use brisk_engine::kit::Section;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -277,7 +276,7 @@ impl Config {
     /// The fixed settings, as the arbiter takes them.
     #[must_use]
     pub fn fixed_values(&self) -> BTreeMap<Knob, String> {
-        self.fixed.iter().map(|(knob, value)| (knob.clone(), value.0.clone())).gather_map()
+        self.fixed.iter().map(|(knob, value)| (knob.clone(), value.0.clone())).collect()
     }
 
     /// What brisk would read as exactly this.

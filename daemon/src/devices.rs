@@ -12,7 +12,6 @@ use std::path::Path;
 use brisk_api::{LeftAlone, Why};
 use brisk_core::device::Device;
 use brisk_core::knob::{Knob, QueueSetting};
-use brisk_core::order::Gather as _;
 use brisk_formats::{device_name, sysfs_name};
 use brisk_sense::{BlockDevice, BlockQueue, Identity, Medium, Sense, Storage};
 
@@ -60,7 +59,7 @@ pub fn disks(sense: &Sense, choice: &Devices) -> brisk_sense::Result<Disks> {
     let is_of_phone = |mount: &&brisk_sense::Mount| is_of_phone(&mount.mount_point);
     let (of_phones, others): (Vec<_>, Vec<_>) = storage.mounts().iter().partition(is_of_phone);
     let below = |mounts: &[&brisk_sense::Mount]| -> BTreeSet<String> {
-        mounts.iter().flat_map(|mount| storage.below_mount(mount).disks).gather_set()
+        mounts.iter().flat_map(|mount| storage.below_mount(mount).disks).collect()
     };
     let (of_phones, mut used) = (below(&of_phones), below(&others));
     let with_swap = storage.below_swap().disks;

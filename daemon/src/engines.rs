@@ -12,7 +12,6 @@ use brisk_core::app::App;
 use brisk_core::arbiter::{self, Claim, Person, Resolution};
 use brisk_core::decision::{Decision, Needs, Note, Observed, Request, Uses};
 use brisk_core::event::Event;
-use brisk_core::order::Gather as _;
 use brisk_core::reason::Reason;
 use brisk_core::snapshot::Part;
 use brisk_core::survey::{Shown, SwapWrites, Topic};
@@ -185,7 +184,7 @@ impl Engines {
     pub fn plans(&self) -> BTreeMap<String, Option<Plan>> {
         let ahead = self.members.iter().filter_map(|member| member.ahead);
         let ahead = ahead.map(|(name, plan)| (name.to_owned(), Some(plan)));
-        self.members.iter().map(|member| (member.name.clone(), member.plan)).chain(ahead).gather_map()
+        self.members.iter().map(|member| (member.name.clone(), member.plan)).chain(ahead).collect()
     }
 
     /// What engines have learned, by folder and name as in `files` of [`Engines::new`]; one after the other, as the
@@ -368,7 +367,7 @@ fn arm(left_out: &[&LeftOut], subjects: &[Subject], request: &Request) -> Arm {
 
 /// Groups of the apps that the configuration protects.
 fn protected(apps: &[App]) -> BTreeSet<String> {
-    apps.iter().filter(|app| app.protection().is_some()).map(|app| app.group.clone()).gather_set()
+    apps.iter().filter(|app| app.protection().is_some()).map(|app| app.group.clone()).collect()
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use brisk_api::{PARTS, Tried, Tries};
 use brisk_core::device::{Device, Speeds};
-use brisk_core::order::Order as _;
 use brisk_engine::smartio::{self, file_name};
 use brisk_engine::smartstorage;
 use serde::{Deserialize, Serialize};
@@ -116,7 +115,7 @@ pub fn read(dir: &Path) -> BTreeMap<String, String> {
             }
         }
     }
-    found.order();
+    found.sort();
     let mut files = BTreeMap::new();
     let mut bytes = 0;
     for (name, path) in found {

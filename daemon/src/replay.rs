@@ -9,7 +9,6 @@ use brisk_core::arbiter::{Resolved, Rule};
 use brisk_core::decision::Observed;
 use brisk_core::event::{Event, EventKind};
 use brisk_core::knob::Knob;
-use brisk_core::order::Gather as _;
 use brisk_core::snapshot::Snapshot;
 use brisk_core::state::{ActionState, SettingState};
 use brisk_engine::kit::learned::is_learned;
@@ -210,7 +209,7 @@ impl Replay {
         let differs: BTreeMap<Knob, _> = knobs
             .map(|knob| (knob.clone(), pair(knob)))
             .filter(|(_, (recorded, replayed))| recorded != replayed)
-            .gather_map();
+            .collect();
         let (recorded, replayed) = (&self.recorded_actions, &self.replayed_actions);
         let names = recorded.keys().chain(replayed.keys().filter(|name| !recorded.contains_key(*name)));
         let pairs = names.map(|name| (name, recorded.get(name).cloned(), replayed.get(name).cloned()));
@@ -233,13 +232,13 @@ fn difference(wall_unix_ms: u64, knob: &Knob, (recorded, replayed): (Option<Choi
 }
 
 fn choices<'a>(resolved: impl Iterator<Item = &'a Resolved<Setting>>) -> BTreeMap<Knob, Choice> {
-    resolved.map(|one| (one.what.knob.clone(), choice(one, one.what.value.clone()))).gather_map()
+    resolved.map(|one| (one.what.knob.clone(), choice(one, one.what.value.clone()))).collect()
 }
 
 /// Actions by what they do and to which group.
 fn actions<'a>(resolved: impl Iterator<Item = &'a Resolved<Once>>) -> BTreeMap<String, Choice> {
     let named = |one: &Resolved<Once>| format!("{} {}", one.what.name().replace('_', " "), one.what.group());
-    resolved.map(|one| (named(one), choice(one, one.what.to_string()))).gather_map()
+    resolved.map(|one| (named(one), choice(one, one.what.to_string()))).collect()
 }
 
 fn choice<T>(one: &Resolved<T>, value: String) -> Choice {

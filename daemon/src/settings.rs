@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use brisk_core::action::Setting;
 use brisk_core::arbiter::{CONFIG, Resolved};
 use brisk_core::knob::Knob;
-use brisk_core::order::Gather as _;
 use brisk_core::outcome::{Outcome, Outcomes};
 use brisk_core::state::SettingState;
 
@@ -127,7 +126,7 @@ impl Settings {
                 EnginesInForce::Engines(engines.join("+"))
             }
         };
-        devices.filter(is_calm).map(|device| (device.to_owned(), under(device))).gather_map()
+        devices.filter(is_calm).map(|device| (device.to_owned(), under(device))).collect()
     }
 
     /// Whether any setting is in force.

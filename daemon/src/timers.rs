@@ -5,7 +5,6 @@
 //!
 //! Properties: `a_timer_fires_once_when_it_is_due`; `an_earlier_time_stays`.
 
-use brisk_core::order::Order as _;
 use std::collections::BTreeMap;
 
 /// Name and action of a timer of `T`.
@@ -62,7 +61,7 @@ impl<T> Timers<T> {
                 due.push((due_ns, entry.action));
             }
         }
-        due.order_by_key(|(due_ns, _)| *due_ns);
+        due.sort_by_key(|(due_ns, _)| *due_ns);
         due.into_iter().map(|(_, action)| action).collect()
     }
 

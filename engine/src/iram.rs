@@ -49,7 +49,6 @@ use crate::kit::{BackOff, Engine};
 use brisk_core::action::Ends;
 use brisk_core::decision::{Decision, Observed, Uses};
 use brisk_core::knob::Knob;
-use brisk_core::order::Gather as _;
 use brisk_core::snapshot::Snapshot;
 use brisk_core::survey::{Shown, SwapWrites, Topic};
 use brisk_core::trial::{Figure, Plan, Scope, Span};
@@ -204,7 +203,7 @@ impl State {
             (chance.app.to_owned(), Outlook { chance: chance.probability, rank: Some(rank), relaunch_s })
         };
         let of_others = self.groups.values().map(|known| &known.id);
-        let mut by_id: BTreeMap<String, Outlook> = chances.iter().enumerate().map(by_id).gather_map();
+        let mut by_id: BTreeMap<String, Outlook> = chances.iter().enumerate().map(by_id).collect();
         for id in of_others {
             if !by_id.contains_key(id) {
                 let relaunch_s = self.learned.relaunch_s(id);

@@ -6,7 +6,6 @@
 
 use crate::results::{Cause, Part, Split, SplitMethod};
 use crate::vocabulary::{SPLIT, WHOLE};
-use brisk_core::order::Order as _;
 
 use crate::format;
 use crate::measures::{self, Column, Measure, unit};
@@ -176,7 +175,7 @@ pub fn sentence(split: &Split) -> Option<String> {
     let mut parts = vec![("running", time(&[Cause::UserCpu, Cause::SystemCpu]))];
     parts.extend(ORDER.into_iter().skip(2).map(|cause| (look(cause).phrase, time(&[cause]))));
     parts.retain(|(_, ms)| ms / split.wall_ms >= 0.045);
-    parts.order_by(|a, b| b.1.total_cmp(&a.1));
+    parts.sort_by(|a, b| b.1.total_cmp(&a.1));
     parts.truncate(4);
     if parts.is_empty() {
         return None;

@@ -17,7 +17,6 @@ use crate::svg::lines::{Event, LineChart, Names, Point, Series};
 use crate::svg::scale::Law;
 use crate::svg::stacks::{StackChart, StackGroup, StackRow, Texture};
 use crate::svg::strips::{Strip, StripCell, StripChart, beginnings};
-use brisk_core::order::Order as _;
 
 /// A value behind the name of its dimension or measure, unless it says that itself.
 fn labelled(column: Column, text: &str) -> String {
@@ -154,7 +153,7 @@ impl Lines {
         }
         let mut series: Vec<Series> = series.into_iter().map(|(_, series)| series).collect();
         for line in &mut series {
-            line.points.order_by(|a, b| a.x.total_cmp(&b.x));
+            line.points.sort_by(|a, b| a.x.total_cmp(&b.x));
         }
         let ends = series.iter().filter_map(|line| Some([line.points.first()?, line.points.last()?]));
         let words = ends.map(|[first, last]| {
@@ -397,7 +396,7 @@ pub fn grid(
             columns.push((place.text.clone(), place.number));
         }
     }
-    columns.order_by(|a, b| a.1.unwrap_or_default().total_cmp(&b.1.unwrap_or_default()));
+    columns.sort_by(|a, b| a.1.unwrap_or_default().total_cmp(&b.1.unwrap_or_default()));
     let cell = |down: &str, column: &str| {
         let row = rows.iter().find(|row| row.text(down_name) == down && row.text(across_name) == column)?;
         let (text, below) = (row.text(text), row.text(below));

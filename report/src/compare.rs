@@ -21,7 +21,6 @@ mod circumstances;
 mod false_alarms;
 mod log_ratio;
 
-use brisk_core::order::Order as _;
 use std::collections::{HashMap, HashSet};
 
 use crate::results::{
@@ -273,7 +272,7 @@ fn listed(condition: &Condition) -> ComparedCondition {
 fn several_devices(conditions: &[Condition]) -> Vec<&'static str> {
     let has_several = |condition: &Condition, kind: &str| {
         let mut devices: Vec<String> = condition.of_kind(kind).map(circumstances::device).collect();
-        devices.order();
+        devices.sort();
         devices.dedup();
         devices.len() > 1
     };
@@ -391,7 +390,7 @@ fn judge(measures: Vec<Joined>) -> (Vec<ComparedMeasure>, f64) {
     };
     let mut measures: Vec<ComparedMeasure> = measures.into_iter().map(complete).collect();
     // The sort is stable: equals stay in the order of the documents.
-    measures.order_by(|a, b| a.verdict.cmp(&b.verdict).then_with(|| certain_change(b).total_cmp(&certain_change(a))));
+    measures.sort_by(|a, b| a.verdict.cmp(&b.verdict).then_with(|| certain_change(b).total_cmp(&certain_change(a))));
     (measures, level)
 }
 

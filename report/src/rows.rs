@@ -6,7 +6,6 @@
 //! from its unit.
 
 use crate::results::{Direction, Pattern, Split};
-use brisk_core::order::Order as _;
 use brisk_core::stats::Summary;
 use brisk_core::units::format_bytes;
 
@@ -349,7 +348,7 @@ pub fn places(rows: &[Row], along: impl Into<Column>) -> Vec<String> {
 pub fn schedulers<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let rank = |name: &str| ["none", "mq-deadline", "kyber", "bfq"].iter().position(|n| *n == name).unwrap_or(4);
     let mut names: Vec<&str> = names.collect();
-    names.order_by_key(|name| (rank(name), *name));
+    names.sort_by_key(|name| (rank(name), *name));
     names.dedup();
     names
 }

@@ -4,7 +4,6 @@
 //! CounterDescriptor, TrackEvent), with the numbers of their fields. A counter holds its value until the next one, so a
 //! rate stands at the start of its interval, a level at its end, and a zero where a rate becomes unavailable.
 
-use brisk_core::order::Gather as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
@@ -105,7 +104,7 @@ pub(crate) fn trace(columns: &Columns, rows: &Rows<'_>, out: &mut dyn Write) -> 
         // A value that is unavailable in this interval does not continue. A gap between sessions ends all.
         if let Some(last) = &last {
             let gap = last.session != row.session;
-            let known: BTreeSet<_> = row.metrics.iter().filter(|_| !gap).map(|metric| &metric.key).gather_set();
+            let known: BTreeSet<_> = row.metrics.iter().filter(|_| !gap).map(|metric| &metric.key).collect();
             let gone = last.metrics.iter().filter(|metric| !known.contains(&metric.key));
             packets.extend(gone.map(|metric| counter(tracks[&metric.key], last.end_unix_ns, 0.0)));
         }

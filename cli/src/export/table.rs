@@ -1,6 +1,5 @@
 //! Tables: a column for each value, a row for each interval.
 
-use brisk_core::order::Gather as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
@@ -47,7 +46,7 @@ pub(crate) fn csv(columns: &Columns, rows: &Rows<'_>, out: &mut dyn Write) -> an
     let mut table = csv::Writer::from_writer(out);
     table.write_record(HEAD.into_iter().map(str::to_owned).chain(columns.iter().map(title)))?;
     rows(&mut |row| {
-        let values: BTreeMap<&Key, f64> = row.metrics.iter().map(|metric| (&metric.key, metric.value)).gather_map();
+        let values: BTreeMap<&Key, f64> = row.metrics.iter().map(|metric| (&metric.key, metric.value)).collect();
         let elapsed_s = row.end_unix_ns.saturating_sub(row.start_unix_ns) as f64 / 1e9;
         let head = [
             row.session.to_string(),

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use brisk_core::order::Order as _;
 use brisk_core::snapshot::{AppRates, DiskRates, Interval, NetRates, Snapshot, StallShares};
 use brisk_core::units::{format_bytes, three_digits};
 use brisk_record::Written;
@@ -151,7 +150,7 @@ pub(super) fn block(now: &Snapshot, interval: &Interval, own: &OwnCost, width: u
         let _ = writeln!(text, "{:10} received {receive} MB/s, sent {transmit} MB/s", cut(&net.name, 10));
     }
     let mut apps: Vec<&AppRates> = interval.apps.iter().collect();
-    apps.order_by(|a, b| b.cpu_percent.unwrap_or(0.0).total_cmp(&a.cpu_percent.unwrap_or(0.0)));
+    apps.sort_by(|a, b| b.cpu_percent.unwrap_or(0.0).total_cmp(&a.cpu_percent.unwrap_or(0.0)));
     for app in apps.iter().take(8) {
         let memory = app.memory_bytes.or(app.rss_bytes).map_or_else(|| "?".to_owned(), bytes);
         let cpu = app.cpu_percent.map_or_else(|| "?".to_owned(), percent);

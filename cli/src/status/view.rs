@@ -7,7 +7,6 @@ use brisk_api::{DEVICES_UNREAD, Ended, FoundBy, LeftAlone, Status, Tried, Why, r
 use brisk_command::terminal::{bad, caution, good};
 use brisk_core::app::Tolerance;
 use brisk_core::arbiter::CONFIG;
-use brisk_core::order::Gather as _;
 use brisk_core::outcome::Outcome;
 use brisk_core::state::SettingState;
 use brisk_core::text::one_line;
@@ -62,7 +61,7 @@ pub(super) fn text(status: &Status) -> String {
     let _ = writeln!(text, "settings   {}", if settings.is_empty() { "all as before brisk" } else { "" });
     if !left_out.is_empty() {
         let count = left_out.len();
-        let engines: BTreeSet<&str> = left_out.iter().map(|setting| setting.resolved.engine.as_str()).gather_set();
+        let engines: BTreeSet<&str> = left_out.iter().map(|setting| setting.resolved.engine.as_str()).collect();
         let engines = engines.into_iter().collect::<Vec<_>>().join(", ");
         let _ = writeln!(text, "  {count} more are left out by trials ({engines}): 'brisk explain' shows them");
     }

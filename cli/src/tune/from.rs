@@ -20,7 +20,6 @@ use brisk_command::json::Document;
 use brisk_command::session::Session;
 use brisk_command::terminal::remark;
 use brisk_core::device::Device;
-use brisk_core::order::Order as _;
 use brisk_daemon::config::Config;
 use brisk_daemon::devices::Disks;
 use brisk_sense::Sense;
@@ -154,7 +153,7 @@ fn keys(named: Option<&Path>, folder: &Path) -> anyhow::Result<Vec<Key>> {
         Err(error) => return Err(error).with_context(|| format!("cannot read the keys in {}", folder.display())),
     };
     files.retain(|path| path.extension().is_some_and(|extension| extension == "pub"));
-    files.order();
+    files.sort();
     files.truncate(KEYS_MAX);
     if files.is_empty() {
         bail!(

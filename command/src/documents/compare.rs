@@ -2,7 +2,6 @@
 //!
 //! A condition is a file, several files joined by commas, or a folder of them; `NAME=` before it gives it a name.
 
-use brisk_core::order::Order as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -168,7 +167,7 @@ fn folder(kinds: Kinds, folder: &Path) -> anyhow::Result<Vec<(PathBuf, Document)
             files.push(file);
         }
     }
-    files.order();
+    files.sort();
     let mut all = Vec::new();
     for file in files {
         match read(kinds, &file) {

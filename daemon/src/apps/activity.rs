@@ -22,7 +22,6 @@ use std::path::{Path, PathBuf};
 use brisk_core::app::{Activity, Tolerance};
 use brisk_core::event::{Event, EventKind};
 use brisk_core::group::name;
-use brisk_core::order::{Gather as _, Order as _};
 use brisk_sense::{Hierarchies, OomdPreference, Sense};
 
 use super::branches::{self, Process};
@@ -81,7 +80,7 @@ impl SoundAndLocks {
         Self {
             sound: sense.sound_owners().ok().flatten().map(|owners| owners.into_iter().map(place).collect()),
             sound_elsewhere: sense.has_bluetooth_connection().unwrap_or(true),
-            told: told.iter().map(|(user, pids)| (*user, pids.iter().map(|pid| place(*pid)).collect())).gather_map(),
+            told: told.iter().map(|(user, pids)| (*user, pids.iter().map(|pid| place(*pid)).collect())).collect(),
             locks: of_work,
         }
     }
@@ -155,7 +154,7 @@ impl Apps {
                 let plays_without = server_plays && streams.is_empty();
                 (*user, plays_without || streams.iter().any(|place| !is_of_an_app(place)))
             })
-            .gather_map();
+            .collect();
         let locks_of_others = is_for_others(&seen.locks);
         let mut events = Vec::new();
         for known in self.known.values_mut().filter(|known| known.is_app() && !known.is_told) {
@@ -240,7 +239,7 @@ impl TrackedGroup {
         self.activity.branches =
             found.map(|found| self.growth.weigh(at_ns, processes, &found, |names| preferences.of(names, None)));
         let mut oldest_first: Vec<&Process> = processes.iter().collect();
-        oldest_first.order_by_key(|process| (process.start_ticks, process.pid));
+        oldest_first.sort_by_key(|process| (process.start_ticks, process.pid));
         let names: Vec<&str> = oldest_first.iter().map(|process| process.name.as_str()).collect();
         // Of a terminal a pattern means the process, not all.
         let names = if self.activity.branches.is_some() { &[][..] } else { &names[..] };

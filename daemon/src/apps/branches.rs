@@ -18,7 +18,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use brisk_core::app::{Branch, Preference};
-use brisk_core::order::Gather as _;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Process {
@@ -133,7 +132,7 @@ pub(super) fn branches(
     processes: &[Process],
     is_protected: impl Fn(&str) -> bool,
 ) -> Option<Vec<Vec<u32>>> {
-    let by_pid: BTreeMap<u32, &Process> = processes.iter().map(|process| (process.pid, process)).gather_map();
+    let by_pid: BTreeMap<u32, &Process> = processes.iter().map(|process| (process.pid, process)).collect();
     let has_parent_here = |process: &&Process| by_pid.contains_key(&process.parent);
     let leaders = || processes.iter().filter(|process| leads_a_terminal(process));
     // A session of processes without a terminal is whatever has begun it.
@@ -199,7 +198,7 @@ impl Growth {
         branches: &[Vec<u32>],
         preference: impl Fn(&[&str]) -> Option<Preference>,
     ) -> Vec<Branch> {
-        let by_pid: BTreeMap<u32, &Process> = processes.iter().map(|process| (process.pid, process)).gather_map();
+        let by_pid: BTreeMap<u32, &Process> = processes.iter().map(|process| (process.pid, process)).collect();
         let mut kept = BTreeMap::new();
         let mut weighed = Vec::new();
         for pids in branches {

@@ -11,7 +11,6 @@
 //!
 //! Properties: `an_app_id_means_the_apps_with_the_closest_id`; `ids_of_two_vendors_are_not_alike`.
 
-use brisk_core::order::Order as _;
 use brisk_sense::Group;
 
 use super::{Apps, id_of};
@@ -34,7 +33,7 @@ impl Apps {
     pub fn of_window(&self, app_id: &str) -> Vec<(Likeness, Group)> {
         let like = |known| Some((likeness(&id_of(known), known.session.is_some(), app_id)?, known));
         let mut found: Vec<_> = self.known.values().filter(|known| known.is_app()).filter_map(like).collect();
-        found.order_by_key(|(likeness, known)| (*likeness, std::cmp::Reverse(known.front_key())));
+        found.sort_by_key(|(likeness, known)| (*likeness, std::cmp::Reverse(known.front_key())));
         found.into_iter().map(|(likeness, known)| (likeness, known.group.clone())).collect()
     }
 }

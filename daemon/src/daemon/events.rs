@@ -7,7 +7,6 @@ use brisk_api::render;
 use brisk_core::causes::in_one_line;
 use brisk_core::event::{Event, EventKind};
 use brisk_core::group::name;
-use brisk_core::order::Gather as _;
 use brisk_formats::group_name;
 use brisk_sense::{BlockChange, GroupChange, GroupWatch, ProcessSession, QueueWatch, Resource, Sense, SessionChange};
 
@@ -163,7 +162,7 @@ impl Daemon {
             let event = self.machine.apps.session_gone(id, now_ns);
             self.note_launch(event);
         }
-        let known: BTreeSet<u32> = self.machine.apps.sessions().gather_set();
+        let known: BTreeSet<u32> = self.machine.apps.sessions().collect();
         for session in listed.into_values().filter(|session| !known.contains(&session.id)) {
             if self.machine.is_told_by_session(&session) {
                 self.machine.apps.session_was_there(session);

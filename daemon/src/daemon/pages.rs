@@ -10,7 +10,6 @@ use brisk_core::decision::Observed;
 use brisk_core::event::{Event, EventKind};
 use brisk_core::group::is_meant;
 use brisk_core::launch::{LaunchFiles, is_private};
-use brisk_core::order::Gather as _;
 use brisk_core::pages::AppPages;
 use brisk_core::survey::{PagesSurvey, Shown, Topic};
 use brisk_sense::{FILES_MAX, Group, Opened, OpenedFiles, ProcessMemory};
@@ -140,7 +139,7 @@ impl Daemon {
             return;
         }
         let Machine { apps, returns, .. } = &self.machine;
-        let in_front: BTreeSet<&str> = apps.front().map(|group| group.key.as_str()).gather_set();
+        let in_front: BTreeSet<&str> = apps.front().map(|group| group.key.as_str()).collect();
         let names = apps.groups().map(|(_, name)| name).filter(|name| !in_front.contains(name.as_str()));
         let others = names.filter_map(|name| apps.of_key(&name).filter(|_| returns.is_to_teach(&name)));
         // The one that has most to wait for.
@@ -237,7 +236,7 @@ impl Daemon {
         let groups = watched.filter_map(|(name, _)| apps.of_key(name));
         let of: BTreeMap<u32, String> = groups
             .flat_map(|group| processes(sense, &group.dir).into_iter().map(|pid| (pid, group.key.clone())))
-            .gather_map();
+            .collect();
         let taken = watch.and_then(|watch| Ok((watch.take(|pid| of.contains_key(&pid))?, watch)));
         match taken {
             Ok((opened, watch)) => {
@@ -330,7 +329,7 @@ impl Daemon {
         let pids = processes(sense, &group.dir);
         let stats: Vec<_> = pids.iter().filter_map(|&pid| sense.process_stat(pid).ok().flatten()).collect();
         let read = |pid: u32| Some((pid, sense.process_io(pid).ok().flatten()?.read_bytes));
-        let read_bytes: BTreeMap<u32, u64> = pids.into_iter().filter_map(read).gather_map();
+        let read_bytes: BTreeMap<u32, u64> = pids.into_iter().filter_map(read).collect();
         let own = (!read_bytes.is_empty()).then(|| read(std::process::id())).flatten();
         StorageUse {
             major_faults: stats.iter().map(|stat| (stat.pid, stat.major_faults)).collect(),

@@ -7,7 +7,6 @@ use std::path::Path;
 use brisk_api::{Fault, Reply, Target, reply_with};
 use brisk_core::event::EventKind;
 use brisk_core::group::name;
-use brisk_core::order::Gather as _;
 use brisk_core::text::one_line;
 use brisk_sense::{Group, Sense};
 
@@ -120,7 +119,7 @@ impl Daemon {
         }
         // Without an app, it is about those that leave: the caller's, or of all seats.
         let users: BTreeSet<Option<u32>> = match (target, self.user_of(peer)) {
-            (Some(_), _) => groups.iter().map(|group| group.user).gather_set(),
+            (Some(_), _) => groups.iter().map(|group| group.user).collect(),
             (None, Some(uid)) => BTreeSet::from([Some(uid)]),
             (None, None) => self.machine.apps.users(),
         };

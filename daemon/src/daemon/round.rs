@@ -11,7 +11,6 @@ use brisk_core::arbiter::{Resolution, Resolved, Rule};
 use brisk_core::causes::in_one_line;
 use brisk_core::decision::Observed;
 use brisk_core::event::EventKind;
-use brisk_core::order::Gather as _;
 use brisk_core::outcome::{Outcome, Outcomes};
 use brisk_core::snapshot::{DiskTotals, Part, Snapshot};
 use brisk_core::state::ActionState;
@@ -100,7 +99,7 @@ impl Daemon {
 
     /// Logs which files of the kernel cannot be read any more, and which can be read again.
     fn note_failing(&mut self) {
-        let failing: BTreeSet<String> = self.machine.sampler.failing().map(str::to_owned).gather_set();
+        let failing: BTreeSet<String> = self.machine.sampler.failing().map(str::to_owned).collect();
         if failing == self.state.failing {
             return;
         }
@@ -149,7 +148,7 @@ impl Daemon {
     /// Whether so many writes went to a managed device since the last round, or one goes there now.
     pub(super) fn writes_since(&self, now: &[DiskTotals], requests_min: u64) -> bool {
         let before = self.moment.previous.iter().flat_map(|previous| &previous.disks);
-        let before: BTreeMap<&str, u64> = before.map(|disk| (disk.name.as_str(), disk.write.requests)).gather_map();
+        let before: BTreeMap<&str, u64> = before.map(|disk| (disk.name.as_str(), disk.write.requests)).collect();
         now.iter().any(|disk| {
             let written =
                 before.get(disk.name.as_str()).map_or(0, |before| disk.write.requests.saturating_sub(*before));
@@ -188,7 +187,7 @@ impl Daemon {
             self.timers.set_at_latest(timer::CHECK_SETTINGS, self.moment.now.monotonic_ns.saturating_add(SETTLE_NS));
         }
         let written = change.outcomes.iter().filter(|(_, outcome)| outcome.is_a_change());
-        let written: BTreeSet<String> = written.filter_map(|(knob, _)| knob.device()).map(str::to_owned).gather_set();
+        let written: BTreeSet<String> = written.filter_map(|(knob, _)| knob.device()).map(str::to_owned).collect();
         if !written.is_empty() {
             self.expect_own_writes(&written);
         }
@@ -199,7 +198,7 @@ impl Daemon {
     /// one after the other, so that a crash is that of one of them.
     fn apply_by_part(&mut self, settings: &[Setting]) -> Outcomes {
         let now_ns = self.moment.now.monotonic_ns;
-        let parts: BTreeSet<&'static str> = settings.iter().map(|setting| of_knob(&setting.knob)).gather_set();
+        let parts: BTreeSet<&'static str> = settings.iter().map(|setting| of_knob(&setting.knob)).collect();
         let (tried, new): (Vec<_>, Vec<_>) = parts.into_iter().partition(|part| self.attempts.is_tried(part));
         // Those that were tried together, then each of the others.
         let steps = std::iter::once(tried).chain(new.into_iter().map(|part| vec![part]));

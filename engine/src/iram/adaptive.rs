@@ -24,7 +24,6 @@ use brisk_core::action::Once;
 use brisk_core::app::Role;
 use brisk_core::decision::{Decision, Needs, Objective, Observed, Request};
 use brisk_core::event::EventKind;
-use brisk_core::order::{Gather as _, Order as _};
 use brisk_core::reason::Reason;
 use brisk_core::snapshot::{Interval, MemoryLevels};
 
@@ -205,7 +204,7 @@ pub(crate) fn needs(state: &State, all: &[Candidate<'_>]) -> Vec<u64> {
         return Vec::new();
     }
     let known = state.learned.heap.predicted_peaks(LAUNCH_NS).map(|(owned_id, bytes)| (owned_id.to_owned(), bytes));
-    let mut needs: BTreeMap<String, u64> = known.gather_map();
+    let mut needs: BTreeMap<String, u64> = known.collect();
     for one in all.iter().filter(|one| one.app.activity.role == Role::App) {
         if let Some(memory_bytes) = one.memory_bytes {
             let need = needs.entry(one.app.owned_id()).or_default();
@@ -336,7 +335,7 @@ impl Round<'_> {
         let mut due: Vec<&Candidate<'_>> = all.iter().filter(is_due).collect();
         if step == Step::End {
             // Stable: without preferences the order stays.
-            due.order_by_key(|one| one.end_place());
+            due.sort_by_key(|one| one.end_place());
         }
         due
     }

@@ -32,7 +32,6 @@ use crate::kit::check::share_bytes;
 use brisk_core::action::{Ends, Once};
 use brisk_core::app::spare::{self, Taking};
 use brisk_core::app::{App, Branch, EndOrder, Role};
-use brisk_core::order::{Gather as _, Order as _};
 use brisk_core::reason::Reason;
 use brisk_core::snapshot::{AppTotals, MemoryLevels};
 pub use brisk_core::survey::Step;
@@ -219,7 +218,7 @@ pub fn all<'a>(
     memory: &MemoryLevels,
     outlook: impl Fn(&str) -> Outlook,
 ) -> Vec<Candidate<'a>> {
-    let totals: BTreeMap<&str, &AppTotals> = totals.iter().map(|app| (app.name.as_str(), app)).gather_map();
+    let totals: BTreeMap<&str, &AppTotals> = totals.iter().map(|app| (app.name.as_str(), app)).collect();
     let candidate = |app: &'a App| {
         let of = totals.get(app.group.as_str());
         let memory_bytes = of.and_then(|of| of.memory_bytes.or(of.rss_bytes));
@@ -240,17 +239,17 @@ pub fn all<'a>(
     protect_next(config, memory, &mut all);
     let by_group = |a: &Candidate<'_>, b: &Candidate<'_>| a.app.group.cmp(&b.app.group);
     match config.mode {
-        Mode::Paper => all.order_by(|a, b| {
+        Mode::Paper => all.sort_by(|a, b| {
             let level = b.rated.level.cmp(&a.rated.level);
             level.then(a.chance.total_cmp(&b.chance)).then_with(|| by_group(a, b))
         }),
-        Mode::Adaptive => all.order_by(|a, b| {
+        Mode::Adaptive => all.sort_by(|a, b| {
             let cost = a.cost_s_per_mib().total_cmp(&b.cost_s_per_mib());
             cost.then(b.memory_bytes.cmp(&a.memory_bytes)).then_with(|| by_group(a, b))
         }),
     }
     // Stable: the order within both halves stays.
-    all.order_by_key(|one| one.spared.is_some());
+    all.sort_by_key(|one| one.spared.is_some());
     all
 }
 

@@ -21,7 +21,6 @@ use std::collections::BTreeSet;
 use brisk_core::app::Role;
 use brisk_core::decision::{Objective, Request};
 use brisk_core::knob::{GroupSetting, Knob};
-use brisk_core::order::Order as _;
 use brisk_core::reason::Reason;
 
 use crate::iram::candidates::Candidate;
@@ -60,7 +59,7 @@ pub(crate) fn requests(
         set(one, GroupSetting::MemorySoftLimit, limit_bytes, Reason::rule("predicted_need"));
     }
     let mut protected: Vec<&Candidate<'_>> = apps().filter(|one| is_to_keep(one)).collect();
-    protected.order_by_key(|one| (one.rated.level, one.rank));
+    protected.sort_by_key(|one| (one.rated.level, one.rank));
     for one in protected {
         let bytes = one.memory_bytes.map_or(0, rounded);
         let Some(rest_bytes) = low_bytes.checked_sub(bytes).filter(|_| bytes > 0) else { continue };

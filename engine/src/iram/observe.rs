@@ -11,7 +11,6 @@ use brisk_core::action::Once;
 use brisk_core::app::Role;
 use brisk_core::decision::Observed;
 use brisk_core::event::{Event, EventKind};
-use brisk_core::order::Gather as _;
 use brisk_core::outcome::Outcome;
 use brisk_core::snapshot::Snapshot;
 
@@ -51,7 +50,7 @@ pub(crate) fn take(next: &mut State, observed: &Observed<'_>) {
         next.context.take(event);
         take_event(next, now, event, tells_front);
     }
-    let there: BTreeSet<&str> = observed.apps.iter().map(|app| app.group.as_str()).gather_set();
+    let there: BTreeSet<&str> = observed.apps.iter().map(|app| app.group.as_str()).collect();
     let is_there = |group: &String| there.contains(group.as_str());
     next.groups.retain(|group, _| is_there(group));
     next.frozen.retain(|group, _| is_there(group));
@@ -202,7 +201,7 @@ fn sample_needs(next: &mut State, now: &Snapshot) {
     let thresholds: BTreeMap<String, u64> = needs
         .into_iter()
         .map(|(id, need_bytes)| (id.to_owned(), next.learned.heap.sample(id, now.at_ns, need_bytes).bytes))
-        .gather_map();
+        .collect();
     for known in next.groups.values_mut() {
         known.threshold_bytes = thresholds.get(&known.id).copied();
     }

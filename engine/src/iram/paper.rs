@@ -15,7 +15,6 @@
 
 use brisk_core::action::Once;
 use brisk_core::decision::{Decision, Needs, Objective, Observed, Request};
-use brisk_core::order::Order as _;
 use brisk_core::reason::Reason;
 
 use crate::iram::candidates::{self, Candidate, Step};
@@ -61,7 +60,7 @@ fn clean(
             && !next.waits_for(&one.app.group, Step::End)
     };
     let mut all_to_end: Vec<&Candidate<'_>> = all.iter().filter(may_end).collect();
-    all_to_end.order_by_key(|one| one.end_place());
+    all_to_end.sort_by_key(|one| one.end_place());
     let may_end_now = (config.ends_per_minute as usize).saturating_sub(next.ends.at_ns.len());
     let (now, later) = all_to_end.split_at(may_end_now.min(all_to_end.len()));
     if !later.is_empty() {

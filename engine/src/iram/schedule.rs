@@ -24,7 +24,6 @@
 //! `more_demand_never_wants_less`; `no_more_than_half_of_the_memory_is_wanted`;
 //! `the_next_call_comes_sooner_the_faster_memory_falls`.
 
-use brisk_core::order::Order as _;
 use brisk_core::reason::Reason;
 use brisk_core::snapshot::{Interval, MemoryLevels};
 
@@ -100,7 +99,7 @@ pub fn front_reserve_bytes(config: &Config, total_bytes: u64, next: impl Iterato
     let mut needs: Vec<(u64, f64)> = next.map(|(chance, need_bytes)| (need_bytes, chance)).collect();
     let known: f64 = needs.iter().map(|(_, chance)| chance).sum();
     needs.push((heap::DEFAULT_BYTES, (1.0 - known).max(0.0)));
-    needs.order_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    needs.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
     let all: f64 = needs.iter().map(|(_, chance)| chance).sum();
     let mut covered = 0.0;
     let enough = needs.iter().find(|(_, chance)| {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use brisk_core::decision::Observed;
-use brisk_core::order::Gather as _;
 use brisk_core::survey::{AppMemory, MemorySurvey};
 
 use crate::iram::candidates::{self, Step};
@@ -30,7 +29,7 @@ pub(crate) fn survey(config: &Config, state: &State, observed: &Observed<'_>) ->
         }
     };
     let swapped = observed.now.apps.iter().map(|app| (app.name.as_str(), app.swap_bytes));
-    let swapped: BTreeMap<&str, Option<u64>> = swapped.gather_map();
+    let swapped: BTreeMap<&str, Option<u64>> = swapped.collect();
     let row = |one: &candidates::Candidate<'_>| AppMemory {
         group: one.app.group.clone(),
         id: one.app.id.clone(),

@@ -28,7 +28,6 @@ mod saved;
 mod start;
 
 use brisk_core::app::id_of;
-use brisk_core::order::Order as _;
 use brisk_core::snapshot::Snapshot;
 use serde::{Deserialize, Serialize};
 
@@ -240,7 +239,7 @@ impl Predictor {
         let each = known * away / far.len().max(1) as f32;
         ranked.extend(far.into_iter().map(|id| (id, each)));
         // Stable: recency decides between equals.
-        ranked.order_by(|a, b| b.1.total_cmp(&a.1));
+        ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
         ranked
     }
 

@@ -16,7 +16,6 @@ use std::collections::BTreeMap;
 use brisk_core::app::App;
 use brisk_core::app::spare::{self, Taking};
 use brisk_core::decision::Observed;
-use brisk_core::order::Order as _;
 use brisk_core::reason::Reason;
 use brisk_core::snapshot::AppTotals;
 
@@ -63,7 +62,7 @@ pub(crate) fn all<'a>(config: &Config, state: &State, observed: &Observed<'a>) -
         Candidate { totals: totals.get(app.group.as_str()).copied(), left_ns, spared, app }
     };
     let mut all: Vec<Candidate<'a>> = observed.apps.iter().map(candidate).collect();
-    all.order_by(|a, b| {
+    all.sort_by(|a, b| {
         let key = |one: &Candidate<'_>| (one.spared.is_some(), one.left_ns);
         key(a).cmp(&key(b)).then_with(|| a.app.group.cmp(&b.app.group))
     });

@@ -21,7 +21,6 @@
 //! `a_few_scattered_pages_gain_nothing_by_reading_them`; `in_short_memory_only_likely_pages_are_read`.
 
 use brisk_core::action::{AddressRange, FileRange, FileRanges};
-use brisk_core::order::Order as _;
 use brisk_core::pages::{AppPages, Identity, MappedFile, PageRange};
 use brisk_core::reason::Reason;
 
@@ -185,7 +184,7 @@ pub fn plan(config: &Config, pages: &AppPages, live: &[LiveProcess], known: &App
             range: AddressRange { pid, start: part.first_page * page_bytes, size_bytes: part.pages * page_bytes },
         };
     let mut stretches: Vec<Stretch> = stretches.into_iter().map(stretch).collect();
-    stretches.order_by_key(|one| (one.area, one.slot, one.range));
+    stretches.sort_by_key(|one| (one.area, one.slot, one.range));
     let requests = 1 + stretches
         .windows(2)
         .filter(|two| {
@@ -217,7 +216,7 @@ pub fn all(pages: &AppPages) -> Vec<AddressRange> {
             }));
         }
     }
-    stretches.order_by_key(|one| (one.area, one.slot, one.range));
+    stretches.sort_by_key(|one| (one.area, one.slot, one.range));
     stretches.iter().flat_map(|one| chunks(one.range, page_bytes)).collect()
 }
 

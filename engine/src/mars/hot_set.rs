@@ -19,7 +19,6 @@
 //! `what_returns_touch_is_hot_and_what_they_stop_touching_decays`; `of_pages_that_stayed_in_memory_nothing_is_learned`;
 //! `the_number_of_ranges_is_bounded`.
 
-use brisk_core::order::Order as _;
 use brisk_core::pages::PageRange;
 use serde::{Deserialize, Serialize};
 
@@ -89,7 +88,7 @@ impl Heats {
     /// Histories from ranges in any order; of ranges that overlap the first one counts.
     #[must_use]
     pub fn new(mut ranges: Vec<Heat>) -> Self {
-        ranges.order_by_key(|heat| heat.range.first_page);
+        ranges.sort_by_key(|heat| heat.range.first_page);
         let mut heats = Self::default();
         for heat in ranges {
             let begin = heats.ranges.last().map_or(0, |last| last.range.end_page()).max(heat.range.first_page);
@@ -156,7 +155,7 @@ impl Heats {
             let heat = &self.ranges[*at];
             (heat.chance(repeat), heat.range.pages, heat.range.first_page)
         };
-        order.order_by(|a, b| {
+        order.sort_by(|a, b| {
             let (a, b) = (rank(a), rank(b));
             a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2)))
         });

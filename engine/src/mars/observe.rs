@@ -7,7 +7,6 @@ use brisk_core::action::Once;
 use brisk_core::app::Role;
 use brisk_core::decision::Observed;
 use brisk_core::event::{Event, EventKind};
-use brisk_core::order::Gather as _;
 use brisk_core::outcome::Outcome;
 use brisk_core::pages::{AppPages, Touched};
 
@@ -59,7 +58,7 @@ pub(crate) fn take(config: &Config, next: &mut State, observed: &Observed<'_>) {
     if next.seen.as_ref().is_none_or(|(before, _)| *before != seen) {
         next.seen = Some((seen, now_ns));
     }
-    let there: BTreeSet<&str> = observed.apps.iter().map(|app| app.group.as_str()).gather_set();
+    let there: BTreeSet<&str> = observed.apps.iter().map(|app| app.group.as_str()).collect();
     next.groups.retain(|group, _| there.contains(group.as_str()));
     next.frozen.retain(|group, _| there.contains(group.as_str()));
     for group in next.groups.values_mut() {

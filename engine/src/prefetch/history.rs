@@ -15,7 +15,6 @@
 //! `coarser_ranges_hold_all_pages_that_finer_ones_hold`.
 
 use brisk_core::launch::PlacedRange;
-use brisk_core::order::Order as _;
 use brisk_core::pages::PageRange;
 use serde::{Deserialize, Serialize};
 
@@ -147,7 +146,7 @@ impl Spans {
     /// Histories from spans in any order; of spans that overlap the first one counts.
     #[must_use]
     pub fn new(mut spans: Vec<Span>) -> Self {
-        spans.order_by_key(|span| span.first_page);
+        spans.sort_by_key(|span| span.first_page);
         let mut all = Self::default();
         for span in spans {
             let begin = all.spans.last().map_or(0, Span::end_page).max(span.first_page);

@@ -16,7 +16,6 @@ use std::collections::BTreeSet;
 use crate::kit::learned::json_bytes;
 use crate::kit::{Apps, Version};
 use brisk_core::launch::{FileVersion, LaunchFiles, PrefetchFile, UsedFile, is_private};
-use brisk_core::order::Order as _;
 use brisk_core::pages::{MappedFile, PageRange};
 use serde::{Deserialize, Serialize};
 
@@ -194,7 +193,7 @@ impl AppLaunches {
                 self.note(file, &[], false, None);
             }
         }
-        self.files.order_by(|a, b| a.file.path.cmp(&b.file.path));
+        self.files.sort_by(|a, b| a.file.path.cmp(&b.file.path));
         self.learned = self.learned.saturating_add(1);
         if how.adds {
             self.exact_tries = if how.cold == Some(false) { self.exact_tries.saturating_add(1) } else { EXACT_TRIES };

@@ -24,7 +24,6 @@
 
 use brisk_core::device::Speeds;
 use brisk_core::launch::{Piece, PrefetchFile};
-use brisk_core::order::Order as _;
 use brisk_core::pages::{MappedFile, PageRange};
 
 use crate::prefetch::config::{Config, Mode};
@@ -70,7 +69,7 @@ pub fn plan(config: &Config, learned: &Learned, app: &AppLaunches, page_bytes: u
             let budget_bytes = (available_bytes as f64 * config.memory_max_percent / 100.0) as u64;
             let likely = likely(config, app, budget_bytes / page_bytes, |file| learned.sharers(file));
             let mut runs = runs(app, gap_pages(config, page_bytes), |file, _| likely[file].clone());
-            runs.order_by_key(|run| {
+            runs.sort_by_key(|run| {
                 let device = app.files[run.file].file.device;
                 (run.physical_page.is_none(), device, run.physical_page, run.file, run.first_page)
             });
@@ -104,7 +103,7 @@ fn likely(
             file.spans.spans().iter().filter(|span| span.chance(file.launches) >= least.max(f64::MIN_POSITIVE));
         found.extend(likely.map(|span| ((span.chance(file.launches) * 100.0) as u8, at, *span)));
     }
-    found.order_by_key(|(chance, at, span)| (std::cmp::Reverse(*chance), *at, span.first_page));
+    found.sort_by_key(|(chance, at, span)| (std::cmp::Reverse(*chance), *at, span.first_page));
     let mut sum_pages = 0_u64;
     let is_cut = |(_, _, span): &&(u8, usize, Span)| {
         sum_pages = sum_pages.saturating_add(span.pages.into());
@@ -117,7 +116,7 @@ fn likely(
         let mut sharers = |at: usize| *of_file[at].get_or_insert_with(|| sharers(&app.files[at].file));
         let ties = &mut found[begin..end];
         // By place in the file at last, as before: the order is stable.
-        ties.order_by_key(|(_, at, _)| sharers(*at));
+        ties.sort_by_key(|(_, at, _)| sharers(*at));
     }
     let mut of_file = vec![Vec::new(); app.files.len()];
     let mut rest = budget_pages;
@@ -128,7 +127,7 @@ fn likely(
             of_file[at].push(Span { pages, ..span });
         }
     }
-    of_file.iter_mut().for_each(|spans| spans.order_by_key(|span| span.first_page));
+    of_file.iter_mut().for_each(|spans| spans.sort_by_key(|span| span.first_page));
     of_file
 }
 
@@ -194,7 +193,7 @@ fn assembled(app: &AppLaunches, runs: Vec<Run>, page_bytes: u64, window_bytes: u
     if !window.is_empty() {
         plan.windows.push(window);
     }
-    plan.pages.iter_mut().for_each(|pages| pages.order());
+    plan.pages.iter_mut().for_each(|pages| pages.sort());
     plan
 }
 

@@ -37,7 +37,6 @@ use brisk_core::action::Once;
 use brisk_core::app::{App, id_of};
 use brisk_core::decision::{Decision, Objective, Observed, Request};
 use brisk_core::event::EventKind;
-use brisk_core::order::Order as _;
 use brisk_core::outcome::Outcome;
 use brisk_core::reason::Reason;
 use brisk_core::snapshot::Snapshot;
@@ -356,7 +355,7 @@ fn likely(
             break;
         }
     }
-    found.order_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     found.into_iter().map(|(_, id)| id).collect()
 }
 

@@ -18,7 +18,6 @@
 use std::collections::BTreeMap;
 
 use brisk_core::device::Device;
-use brisk_core::order::Order as _;
 use serde::{Deserialize, Serialize};
 
 use crate::smartstorage::pattern::Pattern;
@@ -290,7 +289,7 @@ impl Model {
             .iter()
             .filter_map(|workload| Some((workload.cell(in_force)?.pattern.distance(pattern), workload)))
             .collect();
-        near.order_by(|a, b| a.0.total_cmp(&b.0));
+        near.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (distance, first) = *near.first()?;
         let is_known = distance <= self.reach();
         let mut advice = Advice { nearest: first.name.clone(), distance, is_known, costs: Vec::new() };
@@ -317,7 +316,7 @@ impl Model {
                 advice.costs.push((cell.setting.clone(), cost));
             }
         }
-        advice.costs.order_by(|a, b| a.1.total_cmp(&b.1).then_with(|| a.0.cmp(&b.0)));
+        advice.costs.sort_by(|a, b| a.1.total_cmp(&b.1).then_with(|| a.0.cmp(&b.0)));
         Some(advice)
     }
 }

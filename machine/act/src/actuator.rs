@@ -22,7 +22,6 @@ use brisk_core::action::{Once, Setting};
 use brisk_core::causes::in_one_line;
 use brisk_core::group::{self, GroupKey};
 use brisk_core::knob::{Knob, QueueSetting};
-use brisk_core::order::Order as _;
 use brisk_core::outcome::{Outcome, Outcomes};
 use brisk_core::state::ChangedExternally;
 pub(crate) use files::vm_file;
@@ -394,7 +393,7 @@ impl Actuator {
         let changed = changed.filter_map(|dir| Some(brisk_formats::device_name(dir.file_name()?.to_str()?)));
         let mut devices: Vec<String> =
             self.in_force.keys().filter_map(|knob| knob.device().map(str::to_owned)).chain(changed).collect();
-        devices.order();
+        devices.sort();
         devices.dedup();
         devices
     }

@@ -15,7 +15,6 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use brisk_core::knob::{Knob, QueueSetting};
-use brisk_core::order::Order as _;
 use serde::{Deserialize, Serialize};
 
 use crate::owner::Owner;
@@ -261,7 +260,7 @@ impl Journal {
     /// Devices of which something is journaled.
     pub(crate) fn devices(&self) -> Vec<PathBuf> {
         let mut devices: Vec<PathBuf> = self.record.entries.iter().map(|e| e.device.clone()).collect();
-        devices.order();
+        devices.sort();
         devices.dedup();
         devices
     }

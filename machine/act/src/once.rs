@@ -37,7 +37,6 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use brisk_core::action::Once;
-use brisk_core::order::Gather as _;
 use brisk_core::outcome::Outcome;
 
 pub(crate) use end_app::Ending;
@@ -212,7 +211,7 @@ pub(crate) fn frozen(journal: &mut Journal) -> Vec<PathBuf> {
 /// Keys of groups that brisk has frozen.
 pub(crate) fn frozen_groups(journal: &mut Journal) -> BTreeSet<String> {
     let files = journal.files().iter().filter(|entry| freezer::is_freeze(entry));
-    files.map(|entry| entry.subject().to_owned()).gather_set()
+    files.map(|entry| entry.subject().to_owned()).collect()
 }
 
 /// Thaws all groups that brisk has frozen; their keys, and what could not be thawed.

@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use brisk_core::knob::{QueueSetting, SHARED_TUNABLE};
-use brisk_core::order::Order as _;
 use brisk_formats::{parse_schedulers, sysfs_name};
 
 use crate::{Error, Journal};
@@ -153,7 +152,7 @@ impl BlockQueue {
             QueueSetting::MaxSectorsKb | QueueSetting::WriteCache => disturbed.push(QueueSetting::ReadAheadKb),
             QueueSetting::ReadAheadKb | QueueSetting::WbtLatUsec => {}
         }
-        disturbed.order();
+        disturbed.sort();
         disturbed.dedup();
         disturbed
     }

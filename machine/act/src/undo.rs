@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use brisk_core::causes::in_one_line;
 use brisk_core::group::name;
 use brisk_core::knob::QueueSetting;
-use brisk_core::order::{Gather as _, Order as _};
 use serde::Serialize;
 
 use crate::groups::{self, Ours};
@@ -127,7 +126,7 @@ impl Report {
 pub(crate) fn restore_device(record: &mut Record, queue: &BlockQueue) {
     let is_of = |entry: &mut Entry| entry.device == queue.device_dir();
     let mut entries: Vec<Entry> = record.entries.extract_if(.., is_of).collect();
-    entries.order_by(|a, b| a.setting.cmp(&b.setting));
+    entries.sort_by(|a, b| a.setting.cmp(&b.setting));
     record.entries.extend(restore_queue(queue, &entries, false, &mut Report::default()));
 }
 
@@ -145,7 +144,7 @@ fn restore_damaged(record: &mut Record, is_damaged: bool, paths: &Paths) -> Repo
             .iter()
             .filter(|entry| entry.setting == QueueSetting::Scheduler)
             .map(|entry| entry.device.clone())
-            .gather_set();
+            .collect();
         entries.retain(|entry| {
             // Under `none` the number would be that of the driver's tags.
             let is_unclear = entry.setting == QueueSetting::NrRequests
@@ -158,7 +157,7 @@ fn restore_damaged(record: &mut Record, is_damaged: bool, paths: &Paths) -> Repo
         });
     }
     // Driver tags first, then the scheduler: both disturb what comes after them.
-    entries.order_by(|a, b| (&a.device, &a.setting).cmp(&(&b.device, &b.setting)));
+    entries.sort_by(|a, b| (&a.device, &a.setting).cmp(&(&b.device, &b.setting)));
     for of_device in entries.chunk_by(|a, b| a.device == b.device) {
         record.entries.extend(restore_queue(&BlockQueue::at(&of_device[0].device), of_device, is_damaged, &mut report));
     }
@@ -205,15 +204,14 @@ fn restore_queue(queue: &BlockQueue, entries: &[Entry], is_damaged: bool, report
     let mut goals: Vec<(QueueSetting, String)> =
         judged.iter().map(|(e, theirs)| (e.setting.clone(), theirs.as_ref().unwrap_or(&e.original).clone())).collect();
     if is_damaged {
-        let disturbed: BTreeSet<QueueSetting> =
-            goals.iter().flat_map(|(goal, _)| queue.disturbed_by(goal)).gather_set();
+        let disturbed: BTreeSet<QueueSetting> = goals.iter().flat_map(|(goal, _)| queue.disturbed_by(goal)).collect();
         let lost = disturbed.into_iter().filter(|setting| {
             !matches!(setting, QueueSetting::DriverTags | QueueSetting::Scheduler)
                 && entries.iter().all(|entry| entry.setting != *setting)
         });
         let stand: Vec<_> = lost.filter_map(|setting| queue.get(&setting).ok().map(|now| (setting, now))).collect();
         goals.extend(stand);
-        goals.order();
+        goals.sort();
     }
     let settled: BTreeMap<QueueSetting, Result<String, Error>> =
         goals.iter().map(|(setting, _)| setting.clone()).zip(settle(queue, &goals)).collect();

@@ -20,7 +20,6 @@ use std::ffi::OsStr;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt as _;
 
-use brisk_core::order::Order as _;
 use brisk_core::pages::{
     AppPages, Identity, MappedFile, Mapping, MappingPages, PageRange, Process, ProcessPages, SwappedRange,
 };
@@ -57,7 +56,7 @@ impl Sense {
             budget.take(PROCESS_BYTES)?;
             processes.extend(self.pages_of(pid, &mut budget)?);
         }
-        processes.order_by(|a: &ProcessPages, b| {
+        processes.sort_by(|a: &ProcessPages, b| {
             let key = |one: &ProcessPages| (one.process.began_ticks, one.process.pid);
             key(a).cmp(&key(b))
         });

@@ -5,7 +5,6 @@ use std::os::unix::fs::{DirEntryExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use brisk_core::knob::GroupSetting;
-use brisk_core::order::Order as _;
 use brisk_formats::{AppGroups, Mount, app_groups, parse_controllers_v1, parse_controllers_v2};
 use serde::{Deserialize, Serialize};
 
@@ -134,7 +133,7 @@ impl Sense {
             is_group.then(|| (entry.file_name().to_string_lossy().into_owned(), entry.ino()))
         };
         let mut groups: Vec<_> = entries.flatten().filter_map(group).collect();
-        groups.order();
+        groups.sort();
         Ok(groups)
     }
 

@@ -20,7 +20,6 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use brisk_core::launch::{FileVersion, LaunchFiles, UsedFile};
-use brisk_core::order::{Gather as _, Order as _};
 use brisk_core::pages::{AppPages, Identity, MappedFile, MappingPages, PageRange};
 use brisk_formats::{DeviceNumber, is_on_block_device};
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, fstatfs, openat};
@@ -65,7 +64,7 @@ impl Sense {
             return Err(Error::TooMuch { what: "the files of a launch", limit: "2048" });
         }
         let opened = opened.filter(|opened| mapped_files.len() + opened.len() <= FILES_MAX);
-        let roots: BTreeMap<u32, String> = pids.iter().filter_map(|&pid| Some((pid, self.root_of(pid)?))).gather_map();
+        let roots: BTreeMap<u32, String> = pids.iter().filter_map(|&pid| Some((pid, self.root_of(pid)?))).collect();
         let mut stays: BTreeMap<u64, bool> = BTreeMap::new();
         let (mut files, mut closing) = (Vec::new(), Closing::default());
         for ((_, inode), mapped) in mapped_files {
@@ -83,7 +82,7 @@ impl Sense {
             let file = MappedFile { device, inode, path: path.to_owned() };
             files.push(UsedFile { file, version, used: joined(mapped.used), opened: false, placed });
         }
-        let known: BTreeSet<(u64, u64)> = files.iter().map(|one| (one.file.device, one.file.inode)).gather_set();
+        let known: BTreeSet<(u64, u64)> = files.iter().map(|one| (one.file.device, one.file.inode)).collect();
         for path in opened.into_iter().flatten() {
             let Some(name) = path.to_str() else { continue };
             let path = roots.values().map(|root| from_root(name, root)).min_by_key(|path| path.len()).unwrap_or(name);
@@ -97,8 +96,8 @@ impl Sense {
                 files.push(one);
             }
         }
-        files.order_by(|a, b| a.file.cmp(&b.file));
-        files.order_by(|a, b| a.file.path.cmp(&b.file.path));
+        files.sort_by(|a, b| a.file.cmp(&b.file));
+        files.sort_by(|a, b| a.file.path.cmp(&b.file.path));
         Ok(LaunchFiles { page_bytes: pages.page_bytes, opens: opened.is_some(), files })
     }
 
@@ -196,7 +195,7 @@ fn by_file(pages: &AppPages) -> BTreeMap<(u64, u64), Mapped> {
 
 /// Ascending ranges without overlap of the same pages.
 fn joined(mut ranges: Vec<PageRange>) -> Vec<PageRange> {
-    ranges.order();
+    ranges.sort();
     let mut all: Vec<PageRange> = Vec::new();
     for range in ranges {
         match all.last_mut() {

@@ -1,6 +1,5 @@
 //! A machine whose /proc and /sys lie under one root directory.
 
-use brisk_core::order::Order as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -115,7 +114,7 @@ impl Sense {
             let entry = entry.map_err(|source| Error::reading(path.clone(), source))?;
             names.push(entry.file_name().to_string_lossy().into_owned());
         }
-        names.order_by(|a, b| natural(a).cmp(&natural(b)));
+        names.sort_by(|a, b| natural(a).cmp(&natural(b)));
         Ok(names)
     }
 }

@@ -1,7 +1,6 @@
 //! Devices of the files that a process has open: its program and its descriptors, from /proc/PID/exe and /proc/PID/fd
 //! (proc_pid_fd(5)). No file system is asked to look anything up, so a server that does not answer causes no delay.
 
-use brisk_core::order::Gather as _;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -24,7 +23,7 @@ impl Sense {
     pub fn file_devices(&self, pid: u32) -> Result<Option<BTreeSet<DeviceNumber>>> {
         let dir = self.path(format!("/proc/{pid}"));
         let Some(program) = device_of(&dir.join("exe")).or_absent()? else { return Ok(None) };
-        let mut devices: BTreeSet<DeviceNumber> = program.into_iter().gather_set();
+        let mut devices: BTreeSet<DeviceNumber> = program.into_iter().collect();
         let path = dir.join("fd");
         let entries = match std::fs::read_dir(&path).map_err(|source| Error::reading(path, source)).or_absent()? {
             Some(entries) => entries,

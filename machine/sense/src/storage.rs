@@ -10,7 +10,6 @@
 //! Properties, each with a test (`machine/sense/tests/all/storage.rs`): stacks of any height end at their disks; what
 //! hides its disks is not whole; everything that uses a disk is named; cycles end.
 
-use brisk_core::order::Gather as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
@@ -186,7 +185,7 @@ impl Sense {
     /// one may not look into are left out.
     fn mounts_elsewhere(&self) -> Vec<(u32, Mount)> {
         let namespace = |pid: &str| fs::read_link(self.path(format!("/proc/{pid}/ns/mnt"))).ok();
-        let mut seen: BTreeSet<PathBuf> = namespace("self").into_iter().gather_set();
+        let mut seen: BTreeSet<PathBuf> = namespace("self").into_iter().collect();
         let mut found = Vec::new();
         for pid in self.process_ids().unwrap_or_default() {
             if !namespace(&pid.to_string()).is_some_and(|namespace| seen.insert(namespace)) {
@@ -437,7 +436,7 @@ impl Walk<'_> {
         let source = mount.source.to_string_lossy();
         let sources: Vec<Option<String>> = source.split(':').map(|node| of.name_of(Path::new(node))).collect();
         let known = sources.iter().all(Option::is_some);
-        let names: BTreeSet<String> = sources.into_iter().flatten().gather_set();
+        let names: BTreeSet<String> = sources.into_iter().flatten().collect();
         match mount.fs_type.as_str() {
             "btrfs" => {
                 let is_it = |members: &&BTreeSet<String>| members.iter().any(|member| names.contains(member));

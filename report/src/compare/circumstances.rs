@@ -1,7 +1,6 @@
 //! In what two conditions differ before anything is compared: device, kernel, versions, and how it was measured.
 
 use crate::results::{ConditionDifference, Document, Header, Warning};
-use brisk_core::order::Order as _;
 
 use super::Condition;
 use crate::facts::device_name;
@@ -70,7 +69,7 @@ fn of_kind(condition: &Condition, kind: &str) -> Vec<(Circumstance, Vec<String>)
 fn words(values: &[String]) -> String {
     let mut values: Vec<String> = values.iter().map(|one| format::shorten(one, 80)).collect();
     values.iter_mut().filter(|one| one.is_empty()).for_each(|one| "unknown".clone_into(one));
-    values.order();
+    values.sort();
     format::list(&values)
 }
 

@@ -11,7 +11,6 @@ mod article;
 pub(crate) mod index;
 
 use crate::results::Document;
-use brisk_core::order::Order as _;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::facts::device_name;
@@ -99,7 +98,7 @@ fn frame(title: &str, subject: &str, navigation: &Markup, content: &Markup, foot
 /// Proofs first, then what is about apps, then studies, then benchmarks; equals in the order in which they are given.
 fn ordered(documents: &[Document]) -> Vec<&Document> {
     let mut ordered: Vec<&Document> = documents.iter().collect();
-    ordered.order_by_key(|document| document.rank());
+    ordered.sort_by_key(|document| document.rank());
     ordered
 }
 

@@ -4,7 +4,6 @@
 //! further ones as long as none of them makes it more than twice as long. What lies beyond is cut, with an arrow at the
 //! edge and the value next to it.
 
-use brisk_core::order::Order as _;
 use maud::{Markup, html};
 
 use super::px;
@@ -32,7 +31,7 @@ pub(crate) fn held(law: Law, values: impl IntoIterator<Item = f64>, ranges: &[(f
     let mut upper: Vec<f64> = ends(|r| r.1).collect();
     upper.sort_by(f64::total_cmp);
     let mut lower: Vec<f64> = ends(|r| r.0).collect();
-    lower.order_by(|a, b| b.total_cmp(a));
+    lower.sort_by(|a, b| b.total_cmp(a));
     let half = |all: &[f64]| all.len().div_ceil(2);
     for (i, end) in upper.iter().enumerate() {
         let at = measure(*end);

@@ -24,7 +24,6 @@ pub(crate) mod scale;
 pub(crate) mod stacks;
 pub(crate) mod strips;
 
-use brisk_core::order::Order as _;
 use maud::{Markup, html};
 
 /// Width of a chart in its own units.
@@ -217,7 +216,7 @@ pub(crate) fn drawing(on: Canvas<'_>, height: f64, title: &str, description: &st
 /// there is room. Keeps their order.
 pub(crate) fn spread_labels(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
-    order.order_by(|a, b| wanted[*a].total_cmp(&wanted[*b]));
+    order.sort_by(|a, b| wanted[*a].total_cmp(&wanted[*b]));
     let mut placed: Vec<f64> = order.iter().map(|i| wanted[*i].clamp(low, high.max(low))).collect();
     // Clusters of touching labels share their mean: repeated passes of pushing neighbours apart by half the lack.
     for _ in 0..200 {

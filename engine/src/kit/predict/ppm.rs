@@ -12,7 +12,6 @@
 //! Equal chances: the more recently used app first.
 
 use super::history::History;
-use brisk_core::order::Order as _;
 
 /// Longest context. Longer matches differ in nothing that matters for the next app, and take time to find.
 pub(super) const ORDER_MAX: usize = 16;
@@ -60,6 +59,6 @@ pub(super) fn chances(history: &History, excluded: Option<u16>) -> Vec<(u16, f32
         })
         .collect();
     // Stable: recency decides between equals.
-    ranked.order_by(|a, b| b.1.total_cmp(&a.1));
+    ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
     ranked
 }

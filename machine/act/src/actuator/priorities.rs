@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use brisk_core::knob::Knob;
-use brisk_core::order::Order as _;
 use brisk_core::outcome::{Outcome, Outcomes};
 
 use super::{Actuator, refused};
@@ -106,7 +105,7 @@ impl Actuator {
     fn give_priorities(&mut self, mut plans: Vec<Plan>) -> Vec<(String, Outcome)> {
         let Some(journal) = self.journal.as_mut().filter(|_| !plans.is_empty()) else { return Vec::new() };
         // The foreground first.
-        plans.order_by_key(|plan| plan.priority);
+        plans.sort_by_key(|plan| plan.priority);
         let before = journal.priorities().clone();
         plans.iter().for_each(|plan| put(journal.priorities(), &plan.entry));
         let ours = Ours::of(&self.paths, journal.priorities().iter());

@@ -8,7 +8,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use brisk_core::knob::{Knob, QueueSetting};
-use brisk_core::order::{Gather as _, Order as _};
 use brisk_core::outcome::Outcome;
 
 use super::{Actuator, ExternalChange, Fresh, InForce, identity, refused};
@@ -276,7 +275,7 @@ impl Actuator {
         let tags_rule = is_none && roots.tags.is_some();
         let journaled: Values =
             journal.entries(queue).map(|entry| (entry.setting.clone(), entry.original.clone())).collect();
-        let all: BTreeSet<&QueueSetting> = requested.keys().chain(external.keys()).chain(journaled.keys()).gather_set();
+        let all: BTreeSet<&QueueSetting> = requested.keys().chain(external.keys()).chain(journaled.keys()).collect();
         let mut goals: Vec<(QueueSetting, String)> = Vec::new();
         for setting in all {
             let now = queue.get(setting);
@@ -350,7 +349,7 @@ impl Actuator {
                 goals.push((setting.clone(), now));
             }
         }
-        goals.order();
+        goals.sort();
         journal.begin(queue, &changing.into_iter().collect::<Vec<_>>())?;
         let settled = settle(queue, &goals);
         results.extend(goals.into_iter().map(|(setting, _)| setting).zip(settled));
@@ -382,7 +381,7 @@ impl Actuator {
             let (_, setting) = knob.queue_setting().filter(|(of, _)| *of == device)?;
             Some((setting.clone(), in_force.clone()))
         };
-        self.in_force.iter().filter_map(of).gather_map()
+        self.in_force.iter().filter_map(of).collect()
     }
 }
 

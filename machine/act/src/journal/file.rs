@@ -17,7 +17,6 @@
 //! Properties: `no_damage_to_a_journal_restores_a_wrong_value`; `a_journal_names_knobs_and_no_other_file`; a file is
 //! replaced in one step.
 
-use brisk_core::order::Order as _;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
@@ -130,7 +129,7 @@ pub(crate) fn damaged(dir: &Path) -> impl Iterator<Item = PathBuf> {
 fn files(dir: &Path, extension: &str) -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut files: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|ext| ext == extension)).collect();
-    files.order();
+    files.sort();
     files.into_iter()
 }
 

@@ -26,7 +26,6 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use brisk_core::action::Once;
-use brisk_core::order::Gather as _;
 use brisk_core::outcome::Outcome;
 use brisk_formats::parse_process_stat;
 use rustix::io::Errno;
@@ -114,7 +113,7 @@ impl Root {
         };
         let there: Vec<(u32, u32, u64)> = group.pids().iter().filter_map(stat).collect();
         let is_root = |(pid, _, start_ticks): &&(u32, u32, u64)| *pid == self.pid && *start_ticks == self.start_ticks;
-        let mut tree: BTreeSet<u32> = there.iter().filter(is_root).map(|(pid, ..)| *pid).gather_set();
+        let mut tree: BTreeSet<u32> = there.iter().filter(is_root).map(|(pid, ..)| *pid).collect();
         tree.extend(there.iter().map(|(pid, ..)| pid).filter(|pid| known.contains(pid)));
         loop {
             let before = tree.len();

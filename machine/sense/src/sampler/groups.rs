@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use brisk_core::order::Order as _;
 use brisk_core::snapshot::AppTotals;
 use brisk_formats::Resource;
 use brisk_formats::group_name::{android_uid, is_app, last_name};
@@ -174,7 +173,7 @@ impl Sampler {
                 }
                 !found
             });
-            dirs.order();
+            dirs.sort();
         }
         let names: Vec<String> = dirs.iter().map(|dir| last_name(dir)).collect();
         let groups = dirs.into_iter().enumerate().map(|(index, dir)| {

@@ -1,7 +1,6 @@
 //! Its page.
 
 use crate::results::{BenchReport, CacheVerdict, Direction, JobResult, Latency, Pattern};
-use brisk_core::order::Order as _;
 use brisk_core::units::{KIB, format_bytes};
 
 use super::columns::*;
@@ -111,7 +110,7 @@ struct Sweep {
 impl Sweep {
     fn figure(&self, jobs: &[JobResult], known: Option<&'static Published>) -> Figure {
         let mut jobs: Vec<&JobResult> = jobs.iter().collect();
-        jobs.order_by_key(|job| (job.block_bytes, job.depth_requests, job.direction, job.pattern));
+        jobs.sort_by_key(|job| (job.block_bytes, job.depth_requests, job.direction, job.pattern));
         let mut rows: Vec<Row> = jobs.into_iter().map(row).collect();
         let table = Table::across(
             format!("{}, {}", self.title, self.measure.name),

@@ -1,7 +1,6 @@
 //! Benchmarks compared: the same load on two or more devices, kernels or settings.
 
 use crate::results::{BenchReport, JobResult};
-use brisk_core::order::Order as _;
 use brisk_core::stats::Summary;
 
 use super::columns::*;
@@ -17,7 +16,7 @@ fn load_of(job: &JobResult) -> [u64; 4] {
 pub(super) fn figure(benches: &[&BenchReport]) -> Option<Figure> {
     let (first, others) = benches.split_first()?;
     let mut loads: Vec<&JobResult> = all(first).collect();
-    loads.order_by_key(|job| load_of(job));
+    loads.sort_by_key(|job| load_of(job));
     // The base loads are points of the sweeps too.
     loads.dedup_by_key(|job| load_of(job));
     let mut rows: Vec<Row> = Vec::new();

@@ -1,6 +1,5 @@
 //! Counters of supply rails, as some phones have (on-device power monitors).
 
-use brisk_core::order::Gather as _;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -46,7 +45,7 @@ fn counted_uj(began: &[PowerRail], ended: &[PowerRail]) -> Option<u64> {
 
 impl Meter for Rails {
     fn about(&self) -> About {
-        let names: BTreeSet<&str> = self.began.iter().map(|rail| rail.name.as_str()).gather_set();
+        let names: BTreeSet<&str> = self.began.iter().map(|rail| rail.name.as_str()).collect();
         let names: Vec<&str> = names.into_iter().collect();
         About {
             kind: MeterKind::Rails,

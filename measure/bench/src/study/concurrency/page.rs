@@ -1,7 +1,6 @@
 //! Its page.
 
 use crate::results::{ConcurrencyParameter, ConcurrencyPoint, ConcurrencyReport, Direction, Pattern};
-use brisk_core::order::Order as _;
 use brisk_core::units::format_bytes;
 
 use super::columns::*;
@@ -38,7 +37,7 @@ fn speedup(report: &ConcurrencyReport, best: &ConcurrencyParameter) -> f64 {
 
 fn of_kind(report: &ConcurrencyReport, p: Pattern, d: Direction) -> Vec<&ConcurrencyPoint> {
     let mut points: Vec<_> = report.points.iter().filter(|x| x.pattern == p && x.direction == d).collect();
-    points.order_by_key(|x| x.streams);
+    points.sort_by_key(|x| x.streams);
     points
 }
 

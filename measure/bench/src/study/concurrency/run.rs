@@ -4,7 +4,6 @@
 //! slowest concurrent stream, paired within one repetition. The parameter for SmartIO is, for each of the four kinds,
 //! the fewest streams whose speed-up is within noise of the best.
 
-use brisk_core::order::Order as _;
 use brisk_core::random::mix;
 use brisk_core::stats::paired_ratio;
 use brisk_sense::Sense;
@@ -110,7 +109,7 @@ pub fn parameter(points: &[ConcurrencyPoint], pattern: Pattern, direction: Direc
         .map(|point| (point.streams, point.speedup.median, point.speedup.low))
         .collect();
     race.push((1, 1.0, 1.0));
-    race.order_by_key(|(streams, ..)| *streams);
+    race.sort_by_key(|(streams, ..)| *streams);
     let best = race.iter().copied().fold((1, 1.0, 1.0), |best, next| if next.1 > best.1 { next } else { best });
     let enough = best.2.min(best.1 * (1.0 - TIE_SHARE));
     let (streams, speedup, _) = race.into_iter().find(|(_, median, _)| *median >= enough).unwrap_or(best);

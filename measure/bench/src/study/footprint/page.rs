@@ -1,7 +1,6 @@
 //! Its page.
 
 use crate::results::{FootprintPoint, FootprintReport};
-use brisk_core::order::Order as _;
 use brisk_core::units::format_bytes;
 
 use brisk_report::declare::*;
@@ -60,7 +59,7 @@ pub(super) fn section(report: &FootprintReport) -> Section {
 
 fn by_range(report: &FootprintReport) -> Vec<&FootprintPoint> {
     let mut points: Vec<&FootprintPoint> = report.points.iter().collect();
-    points.order_by_key(|p| p.range_bytes);
+    points.sort_by_key(|p| p.range_bytes);
     points
 }
 

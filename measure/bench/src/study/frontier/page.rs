@@ -1,7 +1,6 @@
 //! Its page.
 
 use crate::results::{FrontierPoint, FrontierReport};
-use brisk_core::order::Order as _;
 use brisk_core::units::format_bytes;
 
 use super::columns::*;
@@ -98,7 +97,7 @@ fn figure(report: &FrontierReport) -> Figure {
             .put(FRONTIER, if word(x).is_empty() && x.on_frontier { "on it" } else { word(x) })
     };
     let mut points: Vec<&FrontierPoint> = report.points.iter().collect();
-    points.order_by(|a, b| (!a.on_frontier).cmp(&!b.on_frontier).then(a.read_ratio.total_cmp(&b.read_ratio)));
+    points.sort_by(|a, b| (!a.on_frontier).cmp(&!b.on_frontier).then(a.read_ratio.total_cmp(&b.read_ratio)));
     let all: Vec<Row> = points.iter().map(|x| row(x)).collect();
     // The line of the frontier comes first, so that points lie above it; each point is a series, so nothing else is
     // joined.

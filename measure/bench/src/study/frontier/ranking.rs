@@ -1,7 +1,5 @@
 //! Ranking of settings: pure functions over the measurements.
 
-use brisk_core::order::Order as _;
-
 /// Measurements of one setting, relative to the baseline.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Score {
@@ -56,7 +54,7 @@ impl Score {
 pub(super) fn best(scores: &[Option<Score>], keep: usize, write_min_percent: f64) -> Vec<usize> {
     let mut order: Vec<(usize, f64)> =
         scores.iter().enumerate().filter_map(|(i, score)| Some((i, score.as_ref()?.rank(write_min_percent)))).collect();
-    order.order_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
+    order.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
     order.into_iter().take(keep).map(|(i, _)| i).collect()
 }
 

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use brisk_act::Actuator;
-use brisk_core::order::Order as _;
 use brisk_core::outcome::Outcome as Became;
 use brisk_core::random::{Random, mix};
 use brisk_core::stats::median;
@@ -235,7 +234,7 @@ impl<'a> Search<'a> {
     fn opening(&mut self, mut all: Vec<Candidate>, count: usize) -> Vec<Candidate> {
         if all.len() > count {
             self.random.shuffle(&mut all);
-            all.order_by_key(|candidate| self.space.changes(candidate) > 0);
+            all.sort_by_key(|candidate| self.space.changes(candidate) > 0);
             all.truncate(count);
         }
         all
@@ -411,7 +410,7 @@ impl<'a> Search<'a> {
         }
         let mut refused: Vec<(String, String)> =
             self.refused.iter().map(|(candidate, why)| (self.space.label(candidate), why.clone())).collect();
-        refused.order();
+        refused.sort();
         Ok(Found {
             trial: self.trial,
             found: self.space.label(&Space::baseline()),

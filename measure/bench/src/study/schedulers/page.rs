@@ -1,7 +1,6 @@
 //! Its page.
 
 use crate::results::{Pattern, SchedulerPoint, SchedulersReport};
-use brisk_core::order::Order as _;
 use brisk_core::stats::Summary;
 use brisk_core::units::format_bytes;
 
@@ -59,7 +58,7 @@ fn mixes(report: &SchedulersReport) -> Vec<Row> {
     let names = names(report);
     let nth = |x: &SchedulerPoint| names.iter().position(|name| *name == x.scheduler).unwrap_or_default();
     let mut points: Vec<&SchedulerPoint> = report.points.iter().collect();
-    points.order_by_key(|x| (mix_of(x), nth(x)));
+    points.sort_by_key(|x| (mix_of(x), nth(x)));
     let pair = |read: Option<String>, write: Option<String>| {
         let shown = |side: Option<String>| side.unwrap_or_else(|| "-".to_owned());
         (read.is_some() || write.is_some()).then(|| format!("{} / {}", shown(read), shown(write)))
@@ -104,7 +103,7 @@ fn verdict(report: &SchedulersReport, rows: &[Row]) -> Vec<String> {
         let of = only(rows, MIX, &mix);
         let mut points: Vec<(&Row, &Summary)> =
             of.iter().filter_map(|row| Some((row, row.summary(TIME_MEASURE)?))).collect();
-        points.order_by(|a, b| a.1.median.total_cmp(&b.1.median));
+        points.sort_by(|a, b| a.1.median.total_cmp(&b.1.median));
         let [(first, least), .., (last, most)] = points[..] else { continue };
         contested += 1;
         if points[1..].iter().all(|(_, time)| format::apart(least, time))
