@@ -75,7 +75,10 @@ counters! {
         swap_free_bytes: u64, PAGE_BYTES, [b"SwapFree"];
         /// In memory and still in its swap slot.
         swap_cached_bytes: u64, PAGE_BYTES, [b"SwapCached"];
-        later {}
+        later {
+            /// Pages of files that were not used for the longest time, or once: those that the kernel drops first.
+            9 inactive_file_bytes [b"Inactive(file)"];
+        }
     }
 }
 

@@ -13,8 +13,9 @@
 //!   it (the daemon refuses otherwise). A launch, a return or want of memory ends it within one request
 //!   (`act/src/worker.rs`, without waiting for a round); writes and apps that stall on storage within a quarter of a
 //!   second.
-//! - *How much*: at most `ready_memory_percent` of the memory that is free beyond a reserve, so that nothing else is
-//!   evicted; at most `ready_mib_per_day` from the device, by the wall clock.
+//! - *How much*: at most `ready_memory_percent` of the memory that is free beyond a reserve, and, where memory is full,
+//!   of the page cache that the kernel would drop first, slowly and only while nobody wants memory (`cache`); at most
+//!   `ready_mib_per_day` from the device, by the wall clock.
 //! - *How long*: what the kernel reclaims may be of it, so that after `STALE_PAGES` of reclaim, and every half hour,
 //!   it is checked by reading again, which reads only what is not in memory.
 //! - *Whether it pays* is tried for each app: what is requested between two launches of it is applied or dropped, and
@@ -22,10 +23,12 @@
 //!
 //! Properties, each with a test of the same name: `likely_apps_are_made_ready_when_storage_is_quiet`;
 //! `a_launch_ends_it_and_the_app_that_runs_is_not_read`; `writes_and_apps_that_wait_for_storage_end_it`;
-//! `no_more_is_read_than_memory_and_the_day_allow`; `what_is_ready_is_read_again_after_reclaim_and_not_before`;
+//! `no_more_is_read_than_memory_and_the_day_allow`; `full_memory_is_read_into_slowly_while_nobody_wants_it`;
+//! `where_memory_is_wanted_nothing_is_dropped_for_it`; `what_others_miss_ends_it_for_longer_each_time`; `what_is_ready_is_read_again_after_reclaim_and_not_before`;
 //! `what_is_held_out_or_refused_is_not_requested_again_and_again`; `a_set_of_which_no_end_is_heard_is_given_up`;
 //! `what_is_shown_says_since_when_and_why_not`.
 
+mod cache;
 mod habits;
 #[cfg(test)]
 mod tests;
@@ -49,8 +52,9 @@ use crate::prefetch::config::{Config, Mode};
 use crate::prefetch::learned::{AppLaunches, Learned};
 use crate::prefetch::{State, plan};
 
+use cache::Cache;
 pub use habits::Habits;
-use when::Quiet;
+use when::{Quiet, Room};
 
 /// Name of its trial.
 pub const NAME: &str = "ready";
@@ -80,6 +84,7 @@ const READING_LOOK_NS: u64 = S_NS / 4;
 pub struct Ready {
     utc_offset_s: Option<i32>,
     quiet: Quiet,
+    cache: Cache,
     /// Apps that are to be ready, those first that save most, and when they were chosen.
     likely: Vec<String>,
     chosen_ns: Option<u64>,
@@ -89,9 +94,7 @@ pub struct Ready {
     running: BTreeSet<String>,
     /// The app whose set is being read, and since when.
     reading: Option<(String, u64)>,
-    /// What was read from the device since memory was freed or used by a launch.
-    read_bytes: u64,
-    /// The same today.
+    /// What was read from the device today.
     day_bytes: u64,
     /// Why nothing is read at present.
     waits: Option<Reason>,
@@ -106,8 +109,9 @@ struct Standing {
     /// When that was checked last, and what the kernel had reclaimed by then.
     checked_ns: u64,
     reclaimed_pages: u64,
-    /// What the device read for it.
+    /// What the device read for it, and the size of its set.
     read_bytes: u64,
+    size_bytes: u64,
     /// Its trial leaves it out until its next launch.
     is_held_out: bool,
     /// Why it is not ready, and until when it is not tried again.
@@ -165,6 +169,11 @@ impl Ready {
         self.reading.as_ref().is_some_and(|(reading, _)| reading == id)
     }
 
+    /// What sets have in memory at most.
+    fn kept_bytes(&self) -> u64 {
+        self.apps.values().map(|standing| standing.read_bytes.min(standing.size_bytes)).sum()
+    }
+
     /// The list of likely apps is made anew.
     fn choose_anew(&mut self) {
         self.chosen_ns = None;
@@ -175,11 +184,11 @@ impl Ready {
             self.reading = None;
         }
         self.quiet.read(now.at_ns);
+        self.cache.ended(now.at_ns);
         // An app that was launched meanwhile has another period.
         let Some(standing) = self.apps.get_mut(id) else { return };
         match outcome {
             Outcome::Prefetched { read_bytes, complete, .. } => {
-                self.read_bytes = self.read_bytes.saturating_add(*read_bytes);
                 habits.spend(now.wall_unix_ms, *read_bytes);
                 standing.read_bytes = standing.read_bytes.saturating_add(*read_bytes);
                 if *complete {
@@ -235,17 +244,20 @@ pub(crate) fn decide(config: &Config, decision: &mut Decision<State>, observed: 
     let is_launching =
         launches.values().any(|launch| launch.ended_ns.is_none()) || observed.apps.iter().any(|app| app.launching);
     ready.day_bytes = learned.habits.read_bytes(now.wall_unix_ms);
-    let waits = when::waits(observed, &ready.quiet, is_launching)
-        .or_else(|| when::short(config, now, ready.read_bytes, ready.day_bytes));
-    let look_after_ns = match waits {
-        Some((why, after_ns)) => {
+    ready.cache.take(observed, is_launching);
+    let room = match when::waits(observed, &ready.quiet, is_launching) {
+        Some(wait) => Err(wait),
+        None => when::room(config, now, ready.kept_bytes(), ready.day_bytes, &ready.cache),
+    };
+    let look_after_ns = match room {
+        Err((why, after_ns)) => {
             decision.requests.extend(ready.stop(&why));
             ready.waits = Some(why);
             (!learned.is_empty()).then_some(after_ns)
         }
-        None => {
+        Ok(room) => {
             ready.waits = None;
-            go_on(config, ready, learned, observed, &mut decision.requests)
+            go_on(config, ready, learned, observed, room, &mut decision.requests)
         }
     };
     let look_ns = look_after_ns.map(|after_ns| now.at_ns.saturating_add(after_ns));
@@ -262,14 +274,9 @@ fn take(ready: &mut Ready, learned: &mut Learned, observed: &Observed<'_>) {
                 if let Some(app) = observed.apps.iter().find(|app| app.group == *group) {
                     ready.apps.remove(&app.owned_id());
                 }
-                ready.read_bytes = 0;
                 ready.choose_anew();
             }
-            EventKind::AppGone { .. } => {
-                ready.read_bytes = 0;
-                ready.choose_anew();
-            }
-            EventKind::Focused { .. } | EventKind::LaunchUsed { .. } => ready.choose_anew(),
+            EventKind::AppGone { .. } | EventKind::Focused { .. } | EventKind::LaunchUsed { .. } => ready.choose_anew(),
             EventKind::LocalTime { utc_offset_s } => ready.utc_offset_s = Some(*utc_offset_s),
             EventKind::Configured => ready.apps.values_mut().for_each(|standing| standing.until_ns = None),
             EventKind::Performed { once: Once::MakeReady { group, .. }, outcome } => {
@@ -286,6 +293,7 @@ fn go_on(
     ready: &mut Ready,
     learned: &Learned,
     observed: &Observed<'_>,
+    room: Room,
     requests: &mut Vec<Request>,
 ) -> Option<u64> {
     let now = observed.now;
@@ -295,6 +303,7 @@ fn go_on(
         }
         ready.apps.entry(id.clone()).or_default().until_ns = Some(now.at_ns.saturating_add(REFUSED_NS));
         requests.extend(ready.stop(&Reason::rule("reading_takes_too_long")));
+        ready.cache.ended(now.at_ns);
     }
     let is_old = |chosen_ns: u64| now.at_ns.saturating_sub(chosen_ns) >= LIKELY_NS;
     if ready.chosen_ns.is_none_or(is_old) {
@@ -319,13 +328,15 @@ fn go_on(
             standing.until_ns = Some(now.at_ns.saturating_add(REFUSED_NS));
             continue;
         }
-        standing.why_not = None;
+        (standing.why_not, standing.size_bytes) = (None, plan.size_bytes);
         let reason = Reason::rule("likely_next_app")
             .word("app", id.as_str())
             .number("kib", (plan.size_bytes >> 10) as f64)
             .number("free_mib", (now.memory.free_bytes >> 20) as f64);
-        let most_bytes = when::room_bytes(config, now, ready.read_bytes, ready.day_bytes);
-        let once = Once::MakeReady { group: id.clone(), most_bytes, files: plan.files, pieces };
+        if room.is_of_cache {
+            ready.cache.begin();
+        }
+        let once = Once::MakeReady { group: id.clone(), most_bytes: room.bytes, files: plan.files, pieces };
         requests.push(Request::once(once, Objective::Energy, reason));
         ready.reading = Some((id.clone(), now.at_ns));
         return Some(READING_LOOK_NS);

@@ -1,10 +1,12 @@
+mod full;
+
 use brisk_core::action::Action;
 use brisk_core::app::{Activity, App, Role, Tolerance};
 use brisk_core::device::Device;
 use brisk_core::event::Event;
 use brisk_core::launch::{FileVersion, LaunchFiles, PlacedRange, UsedFile};
 use brisk_core::pages::{MappedFile, PageRange};
-use brisk_core::snapshot::{AppTotals, DiskTotals, IoTotals, MemoryLevels, PagingTotals, StallTotals};
+use brisk_core::snapshot::{AppTotals, DiskTotals, IoTotals, MemoryLevels, PagingTotals, PressureTotals, StallTotals};
 use brisk_core::survey::{Shown, Topic};
 
 use super::*;
@@ -14,6 +16,8 @@ use crate::prefetch::Prefetch;
 use crate::prefetch::learned::How;
 
 const MIB: u64 = 1 << 20;
+/// What the kernel leaves free.
+const FULL_BYTES: u64 = 20 * MIB;
 
 /// A machine of 1 GiB with one device, which knows some apps.
 struct Machine {
@@ -58,7 +62,12 @@ impl Machine {
                 available_bytes: Some(800 * MIB),
                 ..MemoryLevels::default()
             },
-            paging: PagingTotals { steal_kswapd_pages: Some(0), ..PagingTotals::default() },
+            paging: PagingTotals {
+                steal_kswapd_pages: Some(0),
+                refault_file_pages: Some(0),
+                ..PagingTotals::default()
+            },
+            pressure: PressureTotals { memory: Some(StallTotals::default()), ..PressureTotals::default() },
             disks: vec![disk],
             ..Snapshot::default()
         };
@@ -140,7 +149,13 @@ impl Machine {
     fn performed(&mut self, once: &Once, outcome: Outcome) -> Vec<Request> {
         if let Outcome::Prefetched { read_bytes, .. } = outcome {
             self.now.disks[0].read.bytes += read_bytes;
-            self.now.memory.free_bytes -= read_bytes;
+            // What has no room in free memory has the kernel drop as much.
+            let free_bytes = &mut self.now.memory.free_bytes;
+            let into_free_bytes = read_bytes.min(free_bytes.saturating_sub(FULL_BYTES));
+            *free_bytes -= into_free_bytes;
+            if let Some(inactive_bytes) = &mut self.now.memory.inactive_file_bytes {
+                *inactive_bytes += into_free_bytes;
+            }
         }
         self.call(0.5, vec![EventKind::Performed { once: once.in_short(), outcome }])
     }
@@ -279,22 +294,26 @@ fn no_more_is_read_than_memory_and_the_day_allow() {
         Some(Once::MakeReady { most_bytes, .. }) => Some(most_bytes),
         _ => None,
     };
-    let apps = [("a", 1_000), ("b", 1_000), ("a", 1_000), ("b", 1_000)];
-    let mut machine = Machine::new(&apps);
+    let large = [("a", 10_240), ("b", 10_239), ("a", 10_240), ("b", 10_239), ("a", 10_240)];
+    let mut machine = Machine::new(&large);
     machine.now.memory.free_bytes = machine.now.memory.total_bytes / 10 + 100 * MIB;
-    assert_eq!(most(&mut machine), Some(50 * MIB), "half of what is free beyond the reserve");
-    let once = Once::MakeReady { group: "a".to_owned(), most_bytes: 0, files: Vec::new(), pieces: Vec::new() };
-    machine.state.ready.reading = Some(("a".to_owned(), machine.now.at_ns));
-    machine.performed(&once, read(40 * MIB));
-    assert_eq!(most(&mut machine), Some(10 * MIB), "of what was free at first");
-    machine.performed(&once, read(10 * MIB));
+    let once = machine.next_set(60.0).expect("a set");
+    let Once::MakeReady { most_bytes, .. } = once else { panic!("{once}") };
+    assert_eq!(most_bytes, 50 * MIB, "half of what is free beyond the reserve");
+    machine.performed(&once, read(size_bytes(&once)));
+    let other = if once.group() == "a" { "b" } else { "a" };
+    assert_eq!(most(&mut machine).map(|bytes| bytes / MIB), Some(10), "of what was free at first");
+    let once = Once::MakeReady { group: other.to_owned(), most_bytes: 0, files: Vec::new(), pieces: Vec::new() };
+    machine.performed(&once, Outcome::Prefetched { read_bytes: 10 * MIB, changed_files: 0, complete: false });
     assert_eq!(most(&mut machine), None);
-    assert_eq!(machine.why_not("b"), "little_memory_is_free");
-    machine.now.memory.free_bytes = 20 * MIB;
+    assert_eq!(machine.readiness(other).read_bytes, 10 * MIB);
+    let waits = machine.state.ready.waits.clone().expect("it waits");
+    assert_eq!(waits.rule, "little_memory_is_free");
+    machine.now.memory.free_bytes = FULL_BYTES;
     machine.begin("c");
     machine.gone("c");
     assert_eq!(most(&mut machine), None, "the reserve is free for others");
-    let mut machine = Machine::new(&apps);
+    let mut machine = Machine::new(&[("a", 1_000), ("b", 1_000), ("a", 1_000), ("b", 1_000)]);
     machine.config.ready_mib_per_day = 8;
     let once = machine.next_set(60.0).expect("a set");
     machine.performed(&once, read(8 * MIB));

@@ -12,6 +12,7 @@ use brisk_core::snapshot::{Interval, Snapshot};
 use serde::{Deserialize, Serialize};
 
 use super::SHORT_LOOK_NS;
+use super::cache::{self, Cache};
 use crate::kit::S_NS;
 use crate::kit::check::share_bytes;
 use crate::prefetch::config::Config;
@@ -25,7 +26,7 @@ pub(super) const BUSY_BYTES_PER_S: f64 = 1e6;
 const BUSY_BYTES: f64 = 256e3;
 /// An app that waits for storage for this share of the time is not to wait longer.
 const STALL_PERCENT: f64 = 10.0;
-/// A part of all memory that stays free: more than the kernel keeps in reserve by itself (its high watermarks; with
+/// A part of all memory that stays free, and as much page cache that stays: more than the kernel keeps in reserve by itself (its high watermarks; with
 /// huge pages 66 MiB of 1 GiB).
 const RESERVE_PART: u64 = 10;
 /// And no more than this.
@@ -118,33 +119,65 @@ pub(super) fn waits(observed: &Observed<'_>, quiet: &Quiet, is_launching: bool) 
     Some((by, QUIET_NS - for_ns))
 }
 
-/// The same by what may be read.
-pub(super) fn short(config: &Config, now: &Snapshot, read_bytes: u64, day_bytes: u64) -> Option<(Reason, u64)> {
+/// What may be read from the device now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Room {
+    pub(super) bytes: u64,
+    /// The kernel drops other pages for it.
+    pub(super) is_of_cache: bool,
+}
+
+/// What may be read now, where sets have `kept_bytes` in memory and so much was read today; or else why nothing may be,
+/// and when to look again.
+pub(super) fn room(
+    config: &Config,
+    now: &Snapshot,
+    kept_bytes: u64,
+    day_bytes: u64,
+    cache: &Cache,
+) -> Result<Room, (Reason, u64)> {
     let mib = |bytes: u64| (bytes >> 20) as f64;
-    if day_rest_bytes(config, day_bytes) < ROOM_MIN_BYTES {
-        let why = Reason::rule("enough_was_read_today").number("mib", mib(day_bytes));
-        return Some((why, SHORT_LOOK_NS));
+    let day_bytes_left = config.ready_mib_per_day.saturating_mul(1 << 20).saturating_sub(day_bytes);
+    if day_bytes_left < ROOM_MIN_BYTES {
+        return Err((Reason::rule("enough_was_read_today").number("mib", mib(day_bytes)), SHORT_LOOK_NS));
     }
-    (memory_room_bytes(config, now, read_bytes) < ROOM_MIN_BYTES).then(|| {
-        let why = Reason::rule("little_memory_is_free").number("free_mib", mib(now.memory.free_bytes));
-        (why, SHORT_LOOK_NS)
-    })
-}
-
-/// How much may be read from the device now, after so much since memory was freed, and so much today.
-pub(super) fn room_bytes(config: &Config, now: &Snapshot, read_bytes: u64, day_bytes: u64) -> u64 {
-    memory_room_bytes(config, now, read_bytes).min(day_rest_bytes(config, day_bytes))
-}
-
-fn day_rest_bytes(config: &Config, day_bytes: u64) -> u64 {
-    config.ready_mib_per_day.saturating_mul(1 << 20).saturating_sub(day_bytes)
+    let free_bytes = free_room_bytes(config, now, kept_bytes);
+    if free_bytes >= ROOM_MIN_BYTES {
+        return Ok(Room { bytes: free_bytes.min(day_bytes_left), is_of_cache: false });
+    }
+    let cache_bytes = cache_room_bytes(config, now, kept_bytes);
+    if cache_bytes < ROOM_MIN_BYTES {
+        return Err((
+            Reason::rule("little_memory_is_free").number("free_mib", mib(now.memory.free_bytes)),
+            SHORT_LOOK_NS,
+        ));
+    }
+    match cache.waits(now.at_ns) {
+        Some(wait) => Err(wait),
+        None => Ok(Room { bytes: cache_bytes.min(day_bytes_left).min(cache::STEP_BYTES), is_of_cache: true }),
+    }
 }
 
 /// The share is one of what was free before the first set was read: otherwise each set would take its share of the
 /// rest.
-fn memory_room_bytes(config: &Config, now: &Snapshot, read_bytes: u64) -> u64 {
-    let memory = &now.memory;
-    let free_bytes = memory.free_bytes.saturating_sub((memory.total_bytes / RESERVE_PART).min(RESERVE_MAX_BYTES));
-    let allowed_bytes = share_bytes(free_bytes.saturating_add(read_bytes), config.ready_memory_percent);
-    allowed_bytes.saturating_sub(read_bytes).min(free_bytes)
+fn free_room_bytes(config: &Config, now: &Snapshot, kept_bytes: u64) -> u64 {
+    let free_bytes = beyond_reserve_bytes(now, now.memory.free_bytes);
+    share_room_bytes(config, free_bytes, kept_bytes)
+}
+
+/// The same of what is free and of the page cache that the kernel would drop first: as much of it as the reserve is
+/// left to others. What is read into free memory comes to be in that cache and is not counted twice.
+fn cache_room_bytes(config: &Config, now: &Snapshot, kept_bytes: u64) -> u64 {
+    let inactive_bytes = now.memory.inactive_file_bytes.unwrap_or(0).saturating_sub(kept_bytes);
+    let free_bytes = beyond_reserve_bytes(now, now.memory.free_bytes);
+    share_room_bytes(config, free_bytes.saturating_add(beyond_reserve_bytes(now, inactive_bytes)), kept_bytes)
+}
+
+fn beyond_reserve_bytes(now: &Snapshot, bytes: u64) -> u64 {
+    bytes.saturating_sub((now.memory.total_bytes / RESERVE_PART).min(RESERVE_MAX_BYTES))
+}
+
+fn share_room_bytes(config: &Config, bytes: u64, kept_bytes: u64) -> u64 {
+    let allowed_bytes = share_bytes(bytes.saturating_add(kept_bytes), config.ready_memory_percent);
+    allowed_bytes.saturating_sub(kept_bytes).min(bytes)
 }
