@@ -226,4 +226,5 @@ module_exit(smartio_exit);
 
 MODULE_AUTHOR("The brisk developers");
 MODULE_LICENSE("GPL");
+MODULE_ALIAS("smartio-iosched");
 MODULE_DESCRIPTION("SmartIO I/O scheduler");

@@ -30,7 +30,7 @@
 
 #define SMARTIO_SLICE_MS	100
 #define SMARTIO_QUANTUM		8
-#define SMARTIO_WRITE_SHARE	77	/* percent: a copy takes at most 1.3 times as long */
+#define SMARTIO_WRITE_SHARE	77	/* percent: on serial devices a copy takes 1.3 times as long */
 #define SMARTIO_HOLD_MAX_US	1000
 #define SMARTIO_READ_RESERVE	25	/* percent of tags */
 
