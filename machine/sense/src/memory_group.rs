@@ -95,6 +95,7 @@ fn seen_as_machine(
         swap_free_bytes: swap_bytes
             .map_or(machine.swap_free_bytes, |swap_bytes| machine.swap_total_bytes.saturating_sub(swap_bytes)),
         swap_cached_bytes: stat.swap_cached_bytes,
+        inactive_file_bytes: None,
     };
     let mut paging = PagingTotals {
         major_faults: stat.paging.major_faults,
