@@ -33,9 +33,6 @@ pub struct Arguments {
     /// Directory of the profiles of devices
     #[arg(long, alias = "profiles-dir", value_name = "DIR", default_value_os_t = dirs::profiles())]
     profiles: PathBuf,
-    /// Control group whose memory stands for that of the machine, as that of a container: its directory
-    #[arg(long, value_name = "DIR")]
-    memory_group: Option<PathBuf>,
     /// Directory of what engines have learned [default: /var/lib/brisk/learned, or learned in another run directory]
     #[arg(long, value_name = "DIR")]
     learned: Option<PathBuf>,
@@ -104,7 +101,6 @@ impl From<Arguments> for Options {
             or_default: arguments.config.is_none(),
             config_path: arguments.config.unwrap_or_else(dirs::config),
             profiles_dir: arguments.profiles,
-            memory_group: arguments.memory_group,
             learned_dir: arguments.learned.unwrap_or_else(|| dirs::learned(&run_dir)),
             run_dir,
             dry_run: arguments.dry_run,

@@ -11,7 +11,6 @@ mod losses;
 mod pages;
 mod people;
 mod round;
-mod stand_in;
 mod start;
 mod trying;
 mod wishes;
@@ -213,8 +212,6 @@ struct State {
     counts: Counts,
     started_unix_ms: u64,
     is_paused: bool,
-    /// Whether the group that stands for the machine is being reclaimed.
-    reclaims: bool,
 }
 
 impl Daemon {

@@ -25,7 +25,7 @@ use super::{Watch, view};
 pub(super) fn run(watch: &Watch) -> anyhow::Result<ExitCode> {
     let samples_max = watch.duration.map(|duration| intervals(duration, watch.interval)).transpose()?;
     let sense = Sense::default();
-    let choice = SampleChoice { devices: devices(&sense, watch)?, groups: groups(&sense, watch)?, memory_group: None };
+    let choice = SampleChoice { devices: devices(&sense, watch)?, groups: groups(&sense, watch)? };
     let mut sampler = Sampler::new(sense.clone(), choice)?;
     let mut screen = Screen::of(watch)?;
     let record = watch.output.as_deref().map(|path| {

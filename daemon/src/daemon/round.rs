@@ -12,7 +12,7 @@ use brisk_core::causes::in_one_line;
 use brisk_core::decision::Observed;
 use brisk_core::event::EventKind;
 use brisk_core::outcome::{Outcome, Outcomes};
-use brisk_core::snapshot::{DiskTotals, Part, Snapshot};
+use brisk_core::snapshot::{DiskTotals, Snapshot};
 use brisk_core::state::ActionState;
 use brisk_record::{Decided, Scene};
 
@@ -67,14 +67,11 @@ impl Daemon {
             apps: &apps,
         };
         let left_out = self.policy.trials.left_out(&apps, observed.devices, snapshot.at_ns, wall_unix_ms);
-        let mut round = self.policy.engines.decide(&self.policy.config, &observed, &left_out);
+        let round = self.policy.engines.decide(&self.policy.config, &observed, &left_out);
         let changes = self.policy.trials.after(&round.trials, &observed);
         if self.state.is_paused || self.options.dry_run {
             // What is requested is not applied.
             self.policy.trials.void();
-        }
-        if !snapshot.unread.has(Part::Memory) {
-            self.stand_in_for_kswapd(&mut round.resolution, &snapshot.memory);
         }
         self.moment.wanted_ns = round.next_look_ns.into_iter().chain(self.policy.trials.next_ns()).min();
         let change = self.apply_settings(&round.resolution, wall_unix_ms);

@@ -56,8 +56,6 @@ pub struct Options {
     pub run_dir: PathBuf,
     /// Where what was measured on devices is.
     pub profiles_dir: PathBuf,
-    /// The control group whose memory stands for that of the machine.
-    pub memory_group: Option<PathBuf>,
     /// Where what engines have learned is.
     pub learned_dir: PathBuf,
     /// Decide, and change nothing.
@@ -161,8 +159,7 @@ impl Daemon {
         let learned_dir = options.learned_dir.clone();
         let keep = move |name: &str, text: &str| learned::write(&learned_dir, name, text);
         let writer = Writer::start(record, recorder, keep).context("cannot start the thread that writes files")?;
-        let choice = SampleChoice { memory_group: options.memory_group.clone(), ..SampleChoice::default() };
-        let mut sampler = Sampler::new(sense.clone(), choice)?;
+        let mut sampler = Sampler::new(sense.clone(), SampleChoice::default())?;
         sampler.weigh_apps(uses.activities);
         // Its own names are those of groups; those of the daemon are keys.
         sampler.look_at(Vec::new(), apps.groups());
@@ -210,7 +207,6 @@ impl Daemon {
                 counts: Counts::default(),
                 started_unix_ms: now.wall_unix_ms(),
                 is_paused: false,
-                reclaims: false,
             },
             timers: Timers::new(TIMERS),
             attempts,

@@ -5,7 +5,6 @@
 #[path = "../all/harness/mod.rs"]
 mod harness;
 mod journals;
-mod launch_memory;
 mod launches;
 mod memory;
 

@@ -1,10 +1,6 @@
 //! The memory engine in a running daemon: what it learns, and what it makes of apps.
 
-use std::path::PathBuf;
-use std::process::Command;
-
 use brisk_api::{AppMemory, Apps, Happening};
-use brisk_core::action::Once;
 use brisk_core::event::{Event, EventKind};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -12,7 +8,7 @@ use serde_json::Value;
 use super::launches::group;
 use crate::harness::{App, Briskd, place, run, run_in_zone};
 
-pub(super) const CONFIG: &str = "[engines]\norder = [\"iram\"]\ntrial = false\n";
+const CONFIG: &str = "[engines]\norder = [\"iram\"]\ntrial = false\n";
 
 fn row(daemon: &Briskd, id: &str) -> Option<AppMemory> {
     let apps: Apps = daemon.client().call("GetApps", &[], "apps").expect("it answers");
@@ -140,94 +136,4 @@ fn what_apps_do_is_read_for_an_engine_that_decides_by_it_or_a_client_that_asks()
         let found = status.apps.iter().find(|app| brisk_core::group::is_meant(&app.group, &name)).expect("it runs");
         assert!(found.activity.oom_score_adj.is_some(), "{found:?}");
     }
-}
-
-/// A group of the memory controller of version 1 with a limit, removed when dropped.
-pub(super) struct Limited(pub(super) PathBuf);
-
-impl Limited {
-    /// `None`, with the skip recorded, where there can be none.
-    pub(super) fn new(id: &str, limit_mib: u64) -> Option<Self> {
-        let (group, _) = group(id)?;
-        let sense = brisk_sense::Sense::default();
-        let Some(v1) = sense.cgroups().expect("Linux").v1_with("memory").map(|v1| v1.mount_point.clone()) else {
-            brisk_requires::skip(brisk_requires::Capability::Cgroup2, "no memory controller of version 1");
-            return None;
-        };
-        let dir = v1.join(group.file_name().expect("a name"));
-        std::fs::create_dir(&dir).expect("root makes groups");
-        // Without swap, whatever areas this machine has.
-        for (file, value) in [("memory.limit_in_bytes", limit_mib << 20), ("memory.swappiness", 0)] {
-            std::fs::write(dir.join(file), value.to_string()).expect("written");
-        }
-        Some(Self(dir))
-    }
-
-    /// Puts the app into a group below it.
-    pub(super) fn take(&self, app: &App, name: &str) {
-        let dir = self.0.join(name);
-        std::fs::create_dir(&dir).expect("root makes groups");
-        std::fs::write(dir.join("cgroup.procs"), app.pid().to_string()).expect("moved");
-    }
-
-    /// Processes that the kernel has ended in the group of that name.
-    pub(super) fn oom_kills(&self, name: &str) -> u64 {
-        let text = std::fs::read_to_string(self.0.join(name).join("memory.oom_control")).expect("readable");
-        let count = text.lines().find_map(|line| line.strip_prefix("oom_kill ")).expect("counted since Linux 4.13");
-        count.trim().parse().expect("a number")
-    }
-}
-
-impl Drop for Limited {
-    fn drop(&mut self) {
-        for below in std::fs::read_dir(&self.0).into_iter().flatten().flatten() {
-            // Files cannot be removed.
-            let _ = std::fs::remove_dir(below.path());
-        }
-        let _ = std::fs::remove_dir(&self.0);
-    }
-}
-
-/// A program that takes so much memory once its input ends, and keeps it.
-fn hog(mib: u64) -> Command {
-    let mut shell = Command::new("sh");
-    let bytes = mib << 20;
-    let script = format!("read -r line; {{ head -c {bytes} /dev/zero; sleep 600; }} | tail -c {bytes}");
-    shell.args(["-c", &script]);
-    shell
-}
-
-#[test]
-fn an_app_in_the_background_ends_for_its_group_and_none_elsewhere() {
-    let Some(limited) = Limited::new("limited", 160) else { return };
-    let apps = ["backapp", "frontapp", "elsewhere"].map(|id| group(id).expect("a group").0);
-    let [mut back, mut front, mut elsewhere] = apps.each_ref().map(|path| App::with(path, &mut hog(70)).expect("root"));
-    limited.take(&back, "back");
-    limited.take(&front, "front");
-    let rest = format!(
-        "{CONFIG}[iram]\nmode = \"paper\"\nperiod_s = 1\nprotected_apps = 0\nends = \"always\"\nend_grace_ms = 100\n"
-    );
-    let top = limited.0.to_str().expect("UTF-8").to_owned();
-    let daemon = Briskd::start(place(&[], &rest), &["--memory-group", &top]);
-    let name = |path: &PathBuf| path.file_name().expect("a name").to_string_lossy().into_owned();
-    for (app, path) in [(&mut elsewhere, &apps[2]), (&mut back, &apps[0]), (&mut front, &apps[1])] {
-        app.begin();
-        daemon.status_when(|status| status.apps.iter().any(|app| brisk_core::group::is_meant(&app.group, &name(path))));
-        app.go();
-        let pid = [("pid", Value::from(app.pid()))];
-        let _: Value = daemon.client().call("SetFront", &pid, "group").expect("root may tell");
-    }
-    let ended = |status: &brisk_api::Status| -> Vec<String> {
-        let ends = status.actions.iter().filter(|action| matches!(action.resolved.what, Once::EndApp { .. }));
-        ends.map(|action| brisk_core::group::name(action.resolved.what.group()).to_owned()).collect()
-    };
-    // Ten seconds after it left the foreground it is in the background.
-    let gone = daemon
-        .status_when(|status| !status.apps.iter().any(|app| brisk_core::group::is_meant(&app.group, &name(&apps[0]))));
-    assert_eq!(ended(&gone), [name(&apps[0])]);
-    let found = row(&daemon, "elsewhere").expect("it runs");
-    assert!(found.memory_bytes.is_none() && found.steps.is_empty(), "{found:?}");
-    let (status, _dir) = daemon.end(Signal::TERM);
-    assert!(status.success());
-    [&mut back, &mut front, &mut elsewhere].into_iter().for_each(App::end);
 }

@@ -59,7 +59,7 @@ pub use group_file::group_id;
 pub use inhibitor::{Inhibitor, parse_inhibitor};
 pub use kernel::KernelVersion;
 pub use limits::{Limit, Limits, parse_limits};
-pub use memory::{GroupMemoryStat, parse_group_memory, parse_mem_info, parse_paging};
+pub use memory::{parse_mem_info, parse_paging};
 pub use mountinfo::{Mount, parse_mounts};
 pub use net_dev::parse_net_devices;
 pub use net_tcp::{parse_connections, parse_tcp_owner};

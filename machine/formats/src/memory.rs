@@ -1,6 +1,5 @@
 //! What the memory is used for, /proc/meminfo, and what memory management has done since boot, /proc/vmstat
-//! (Documentation/filesystems/proc.rst). The table of counters says which lines are read; all others are skipped. The
-//! same of one control group, `memory.stat` (cgroup-v1/memory.rst, cgroup-v2.rst).
+//! (Documentation/filesystems/proc.rst). The table of counters says which lines are read; all others are skipped.
 
 use brisk_core::snapshot::{Counted, MemoryLevels, PagingTotals};
 
@@ -46,67 +45,6 @@ pub fn parse_paging(bytes: &[u8]) -> Result<PagingTotals, ParseError> {
     if is_vmstat { Ok(paging) } else { Err(ParseError::MissingLine("nr_free_pages")) }
 }
 
-/// Memory of a control group and of those below it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct GroupMemoryStat {
-    pub anon_bytes: u64,
-    /// Pages of files, those of tmpfs included.
-    pub cached_bytes: u64,
-    /// Pages of files without those of tmpfs: what can be freed without swap.
-    pub file_bytes: u64,
-    /// Dirty pages of files.
-    pub dirty_bytes: u64,
-    pub writeback_bytes: u64,
-    /// In memory and still in its swap slot.
-    pub swap_cached_bytes: u64,
-    /// In swap; `None` where another file says it (version 2), or the kernel does not count it.
-    pub swap_bytes: Option<u64>,
-    /// Faults that had to wait for storage, and refaults; other counters where the kernel has them for groups.
-    pub paging: PagingTotals,
-    /// Whether `paging` has pages that were moved to and from swap.
-    pub counts_swapping: bool,
-}
-
-/// Reads the text of `memory.stat` of a control group of either version. Of version 1 the totals are read, which
-/// include the groups below.
-///
-/// # Errors
-/// When the anonymous memory is missing, or a known line has no value or one that is not a number.
-pub fn parse_group_memory(bytes: &[u8]) -> Result<GroupMemoryStat, ParseError> {
-    let (mut own, mut total) = (GroupMemoryStat::default(), GroupMemoryStat::default());
-    let (mut has_own, mut has_total) = (false, false);
-    for mut words in lines(bytes) {
-        let name = words.word("name")?;
-        let (stat, has, name) = match name.strip_prefix(b"total_") {
-            Some(name) => (&mut total, &mut has_total, name),
-            None => (&mut own, &mut has_own, name),
-        };
-        let slot = match name {
-            b"rss" | b"anon" => {
-                *has = true;
-                &mut stat.anon_bytes
-            }
-            b"cache" | b"file" => &mut stat.cached_bytes,
-            b"active_file" | b"inactive_file" => &mut stat.file_bytes,
-            b"dirty" | b"file_dirty" => &mut stat.dirty_bytes,
-            b"writeback" | b"file_writeback" => &mut stat.writeback_bytes,
-            b"swapcached" => &mut stat.swap_cached_bytes,
-            b"swap" => stat.swap_bytes.get_or_insert(0),
-            name => {
-                stat.counts_swapping |= name == b"pswpin";
-                let Some(slot) = stat.paging.slot_of(name) else { continue };
-                slot
-            }
-        };
-        *slot = slot.saturating_add(words.number("value")?);
-    }
-    match (has_total, has_own) {
-        (true, _) => Ok(total),
-        (false, true) => Ok(own),
-        (false, false) => Err(ParseError::MissingLine("anon")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,31 +82,7 @@ mod tests {
         assert!(parse_paging(b"pswpin\n").is_err() && parse_paging(b"pswpin x\n").is_err());
     }
 
-    #[test]
-    fn the_memory_of_a_group_is_read_in_both_versions() {
-        let first =
-            b"cache 1\nrss 2\nswap 3\nactive_file 1\npgmajfault 4\nhierarchical_memory_limit 9\ntotal_cache 100\n\
-            total_rss 200\ntotal_dirty 5\ntotal_writeback 6\ntotal_swap 7\ntotal_swapcached 8\ntotal_active_file 40\n\
-            total_inactive_file 50\ntotal_pgmajfault 9\ntotal_workingset_refault_anon 10\n";
-        let stat = parse_group_memory(first).expect("understood");
-        assert_eq!((stat.anon_bytes, stat.cached_bytes, stat.file_bytes), (200, 100, 90));
-        assert_eq!((stat.dirty_bytes, stat.writeback_bytes, stat.swap_cached_bytes), (5, 6, 8));
-        assert_eq!((stat.swap_bytes, stat.paging.major_faults, stat.counts_swapping), (Some(7), 9, false));
-        assert_eq!(stat.paging.refault_anon_pages, Some(10));
-        let second = b"anon 200\nfile 100\nactive_file 40\ninactive_file 50\nfile_dirty 5\npswpin 3\npswpout 4\n";
-        let stat = parse_group_memory(second).expect("understood");
-        assert_eq!((stat.anon_bytes, stat.file_bytes, stat.dirty_bytes, stat.swap_bytes), (200, 90, 5, None));
-        assert_eq!((stat.paging.swap_in_pages, stat.paging.swap_out_pages, stat.counts_swapping), (3, 4, true));
-        assert_eq!(parse_group_memory(b"cache 1\n"), Err(ParseError::MissingLine("anon")));
-        assert!(parse_group_memory(b"anon\n").is_err() && parse_group_memory(b"anon x\n").is_err());
-    }
-
     proptest! {
-        #[test]
-        fn no_text_makes_the_parsers_panic(text in ".*") {
-            let _ = parse_group_memory(text.as_bytes());
-        }
-
         #[test]
         fn what_the_kernel_renders_is_read_back(kib in prop::array::uniform4(0u64..1 << 50)) {
             let [total, free, available, dirty] = kib;

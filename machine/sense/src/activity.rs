@@ -49,11 +49,6 @@ impl Hierarchies {
         Some(apps.mount_point.join(group.path.strip_prefix("/").unwrap_or(&group.path)))
     }
 
-    /// Where the memory controller of version 1 is mounted.
-    pub(crate) fn old_memory(&self) -> Option<&Path> {
-        self.memory.as_deref()
-    }
-
     /// Where an app's group is in the memory controller of version 1.
     pub(crate) fn in_old_memory(&self, sense: &Sense, dir: &Path) -> Option<PathBuf> {
         self.in_other(sense, self.memory.as_ref(), dir)

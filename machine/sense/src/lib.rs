@@ -24,7 +24,6 @@ mod launch_files;
 mod local_time;
 mod loops;
 mod machine;
-mod memory_group;
 mod network;
 mod oomd;
 mod opened_files;

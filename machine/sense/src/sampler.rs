@@ -19,9 +19,7 @@ mod weight;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use brisk_core::snapshot::{
-    AppTotals, DiskTotals, MemoryLevels, NetTotals, PagingTotals, Part, PressureTotals, Snapshot, StallTotals, Unread,
-};
+use brisk_core::snapshot::{DiskTotals, NetTotals, Part, PressureTotals, Snapshot, StallTotals, Unread};
 use brisk_formats::{
     Pressure, Resource, parse_cpu_stat, parse_disk_stats, parse_mem_info, parse_net_devices, parse_paging,
     parse_pressure, parse_stat_of, parse_writes_in_flight, sysfs_name,
@@ -32,7 +30,6 @@ use crate::activity::Hierarchies;
 use crate::error::Result;
 use crate::kept::Kept;
 use crate::machine::Sense;
-use crate::memory_group::MemoryGroup;
 use groups::Group;
 use source::{Failing, Source};
 
@@ -45,8 +42,6 @@ pub struct SampleChoice {
     pub devices: Vec<String>,
     /// Directories of control groups of the second version; none: the groups of apps, as desktops name them.
     pub groups: Vec<PathBuf>,
-    /// The control group whose memory stands for that of the machine, as that of a container; its directory.
-    pub memory_group: Option<PathBuf>,
 }
 
 /// Takes snapshots of a machine.
@@ -67,9 +62,6 @@ pub struct Sampler {
     whole: BTreeMap<String, bool>,
     /// Whether an interface only leads back.
     loopback: BTreeMap<String, bool>,
-    memory_group: Option<MemoryGroup>,
-    /// Waits for memory so far of the apps in `memory_group`, and each app's own at the last sample.
-    stalls: (StallTotals, BTreeMap<String, StallTotals>),
     groups: Vec<Group>,
     /// `None` until groups are sampled.
     hierarchies: Option<Hierarchies>,
@@ -93,7 +85,7 @@ impl Sampler {
     /// Opens what every sample needs.
     ///
     /// # Errors
-    /// When /proc has none of stat, meminfo, vmstat and diskstats, or the chosen memory group cannot be read.
+    /// When /proc has none of stat, meminfo, vmstat and diskstats.
     pub fn new(sense: Sense, choice: SampleChoice) -> Result<Self> {
         let paths = ["/proc/stat", "/proc/meminfo", "/proc/vmstat", "/proc/diskstats"];
         let opened = paths.map(|path| Kept::open(&sense, path));
@@ -112,8 +104,6 @@ impl Sampler {
             net_dev: Source::optional("/proc/net/dev"),
             pressure: [Resource::Cpu, Resource::Io, Resource::Memory].map(pressure),
             failing: Failing::default(),
-            memory_group: choice.memory_group.as_deref().map(|dir| MemoryGroup::open(&sense, dir)).transpose()?,
-            stalls: Default::default(),
             whole: BTreeMap::new(),
             loopback: BTreeMap::new(),
             groups: Vec::new(),
@@ -139,9 +129,9 @@ impl Sampler {
             self.groups.drain(..).map(|group| (group.dir.clone(), group)).collect();
         self.groups = groups
             .map(|(dir, name)| {
-                let known = known.remove(&dir).map(|group| (group.io, group.memory, group.weight));
-                let (io, memory, weight) = known.unwrap_or_default();
-                Group { name, dir, members: Vec::new(), io: Some(io.unwrap_or_default()), memory, weight }
+                let known = known.remove(&dir).map(|group| (group.io, group.weight));
+                let (io, weight) = known.unwrap_or_default();
+                Group { name, dir, members: Vec::new(), io: Some(io.unwrap_or_default()), weight }
             })
             .collect();
         self.search_at_ns = None;
@@ -162,7 +152,7 @@ impl Sampler {
         let at_ns = clock_ns(ClockId::Monotonic);
         let Self { sense, failing, pressure: [cpu, io, memory], .. } = &mut *self;
         let mut stall = |source: &mut Source| source.read(sense, failing, parse_pressure).map(stall_totals);
-        let mut pressure = PressureTotals { cpu: stall(cpu), io: stall(io), memory: stall(memory) };
+        let pressure = PressureTotals { cpu: stall(cpu), io: stall(io), memory: stall(memory) };
         let cpu = self.stat.read(&self.sense, &mut self.failing, parse_cpu_stat);
         let memory = self.mem_info.read(&self.sense, &mut self.failing, parse_mem_info);
         let paging = self.vm_stat.read(&self.sense, &mut self.failing, parse_paging);
@@ -170,11 +160,6 @@ impl Sampler {
             self.swapped_pages = paging.swap_in_pages.saturating_add(paging.swap_out_pages);
         }
         let apps = self.apps(at_ns);
-        let (mut memory, mut paging) = (memory, paging);
-        if self.memory_group.is_some() {
-            (memory, paging) = self.memory_of_group(memory, paging);
-            pressure.memory = Some(self.stalls_of_apps(&apps));
-        }
         let (disks, nets) = (self.disks(), self.nets());
         if cpu.is_none() && memory.is_none() && paging.is_none() && disks.is_none() {
             Kept::open(&self.sense, "/proc/stat").and_then(|mut kept| kept.parse(parse_cpu_stat))?;
@@ -206,49 +191,6 @@ impl Sampler {
     /// none of them.
     pub fn failing(&self) -> impl Iterator<Item = &str> {
         self.failing.sentences()
-    }
-
-    /// Memory and paging of the control group that stands for the machine.
-    fn memory_of_group(
-        &mut self,
-        memory: Option<MemoryLevels>,
-        paging: Option<PagingTotals>,
-    ) -> (Option<MemoryLevels>, Option<PagingTotals>) {
-        let Some((group, dir)) = self.memory_group.as_mut().zip(self.choice.memory_group.as_ref()) else {
-            return (memory, paging);
-        };
-        let Some(machine) = memory.zip(paging) else { return (None, None) };
-        match group.read(machine) {
-            Ok((memory, paging)) => {
-                self.failing.forget(dir);
-                (Some(memory), Some(paging))
-            }
-            Err(error) => {
-                self.failing.note(dir, &error);
-                (None, None)
-            }
-        }
-    }
-
-    /// Time that tasks of apps have waited for memory so far: in each interval that of the app that waited longest,
-    /// since the kernel counts no time in which any of several groups waited.
-    fn stalls_of_apps(&mut self, apps: &[AppTotals]) -> StallTotals {
-        let (total, before) = &mut self.stalls;
-        let mut longest = StallTotals::default();
-        let mut now = BTreeMap::new();
-        for app in apps {
-            let Some(stalled) = app.memory_pressure else { continue };
-            // One that has just begun has waited since then.
-            let was = before.get(&app.name).copied().unwrap_or_default();
-            longest.some_us = longest.some_us.max(stalled.some_us.saturating_sub(was.some_us));
-            let full_us = stalled.full_us.unwrap_or(0).saturating_sub(was.full_us.unwrap_or(0));
-            longest.full_us = longest.full_us.max(Some(full_us));
-            now.insert(app.name.clone(), stalled);
-        }
-        *before = now;
-        total.some_us = total.some_us.saturating_add(longest.some_us);
-        total.full_us = Some(total.full_us.unwrap_or(0).saturating_add(longest.full_us.unwrap_or(0)));
-        *total
     }
 
     /// The chosen disks at this moment, and nothing else: for callers that wait for requests between two snapshots.

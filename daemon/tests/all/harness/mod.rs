@@ -93,11 +93,6 @@ impl App {
         drop(self.process.stdin.take());
     }
 
-    /// How it has ended; `None` while it runs.
-    pub(crate) fn exited(&mut self) -> Option<ExitStatus> {
-        self.process.try_wait().expect("a child")
-    }
-
     pub(crate) fn end(&mut self) {
         // Children too.
         let _ = std::fs::write(self.group.join("cgroup.kill"), "1");

@@ -16,11 +16,6 @@ use crate::group_io::GroupIo;
 /// How often groups of apps are searched for.
 const SEARCH_NS: u64 = 10_000_000_000;
 
-/// After a search for the memory group of an app that found none, the next comes this much later, then after twice the
-/// time, up to
-/// [`SEARCH_NS`]: one that begins joins its groups one after the other.
-const JOINS_NS: u64 = 10_000_000;
-
 /// Groups of apps lie less deep than this below the mount point.
 pub(super) const DEPTH: usize = 10;
 
@@ -36,17 +31,7 @@ pub(super) struct Group {
     pub(super) members: Vec<PathBuf>,
     /// What its tasks have read and written; `None` when that is not asked for.
     pub(super) io: Option<GroupIo>,
-    pub(super) memory: OwnMemory,
     pub(super) weight: Option<Weight>,
-}
-
-/// The group of the memory controller of version 1 of an app.
-#[derive(Debug, Default)]
-pub(super) struct OwnMemory {
-    pub(super) dir: Option<PathBuf>,
-    /// When it is searched for again where none was found, and after how long once more.
-    pub(super) search_at_ns: u64,
-    pub(super) wait_ns: u64,
 }
 
 impl Sampler {
@@ -83,14 +68,12 @@ impl Sampler {
         // Groups of version 1 have none of these files.
         let is_there = cpu.is_some() || self.sense.path(&dir).is_dir();
         if memory_bytes.is_none() && is_there {
-            memory_bytes = failing.take(&dir, self.memory_in_version_1(group, at_ns));
+            memory_bytes = failing.take(&dir, self.memory_in_version_1(&dir));
         }
         if !is_there {
             return None;
         }
-        // Memory of apps elsewhere is none of the chosen group's, and neither are their waits for it.
-        let is_within = self.is_within(group);
-        let weight = if is_within { self.weigh(group, at_ns, cpu.map(|cpu| cpu.usage_us)) } else { None };
+        let weight = self.weigh(group, at_ns, cpu.map(|cpu| cpu.usage_us));
         let waited_us = io_pressure.as_ref().map(|pressure| pressure.some.total_us);
         let moved = match &mut group.io {
             Some(io) => failing.take(&dir, io.read(&self.sense, &group.dir, waited_us)),
@@ -99,18 +82,16 @@ impl Sampler {
         Some(AppTotals {
             name: group.name.clone(),
             cpu_us: cpu.map(|cpu| cpu.usage_us),
-            memory_bytes: memory_bytes.filter(|_| is_within),
+            memory_bytes,
             rss_bytes: match (memory_bytes, weight) {
-                _ if !is_within => None,
                 (None, Some(weight)) => Some(weight.anonymous_bytes.saturating_add(weight.file_bytes)),
                 (None, None) if self.with_resident => failing.take(&dir, self.resident_bytes(&group.members)),
                 _ => None,
             },
             io_pressure: io_pressure.map(stall_totals),
-            memory_pressure: match is_within {
-                true => failing.take(&dir, self.sense.cgroup_pressure(&group.dir, Resource::Memory)).map(stall_totals),
-                false => None,
-            },
+            memory_pressure: failing
+                .take(&dir, self.sense.cgroup_pressure(&group.dir, Resource::Memory))
+                .map(stall_totals),
             read_bytes: moved.map(|moved| moved.read_bytes),
             write_bytes: moved.map(|moved| moved.write_bytes),
             anon_bytes: weight.map(|weight| weight.anonymous_bytes),
@@ -121,29 +102,10 @@ impl Sampler {
         })
     }
 
-    /// Memory that version 1 charges to a group of which the app has the only processes; `None` where there is none.
-    fn memory_in_version_1(&self, group: &mut Group, at_ns: u64) -> Result<Option<u64>> {
-        let own = &mut group.memory;
-        if own.dir.is_none() && own.search_at_ns <= at_ns {
-            let pids = self.sense.cgroup_processes(&group.dir)?.unwrap_or_default();
-            if pids.is_empty() {
-                return Ok(None);
-            }
-            own.dir = match &self.hierarchies {
-                Some(hierarchies) => self.sense.own_memory_group(hierarchies, &pids)?,
-                None => None,
-            };
-            own.wait_ns = own.wait_ns.saturating_mul(2).clamp(JOINS_NS, SEARCH_NS);
-            own.search_at_ns = at_ns.saturating_add(own.wait_ns);
-        }
-        own.dir.as_deref().map_or(Ok(None), |dir| self.sense.memory_usage_bytes(dir))
-    }
-
-    /// Whether the memory of an app is that of the chosen control group, where one stands for the machine.
-    fn is_within(&self, group: &Group) -> bool {
-        self.choice.memory_group.as_ref().is_none_or(|all| {
-            group.dir.starts_with(all) || group.memory.dir.as_ref().is_some_and(|own| own.starts_with(all))
-        })
+    /// Memory that version 1 charges to the app's group; `None` where there is none.
+    fn memory_in_version_1(&self, dir: &Path) -> Result<Option<u64>> {
+        let own = self.hierarchies.as_ref().and_then(|hierarchies| hierarchies.in_old_memory(&self.sense, dir));
+        own.map_or(Ok(None), |own| self.sense.memory_usage_bytes(&own))
     }
 
     /// What the processes in `groups` have in memory; a process that ends meanwhile has nothing.
@@ -186,7 +148,7 @@ impl Sampler {
                 true
             });
             let name = if twice { path } else { names[index].clone() };
-            Group { name, dir, members, io: None, memory: OwnMemory::default(), weight: None }
+            Group { name, dir, members, io: None, weight: None }
         });
         Ok(groups.collect())
     }

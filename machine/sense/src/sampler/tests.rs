@@ -1,3 +1,5 @@
+use brisk_core::snapshot::AppTotals;
+
 use super::*;
 
 #[test]
@@ -37,7 +39,7 @@ fn this_machine_gives_totals_that_grow() {
 }
 
 #[test]
-fn an_app_that_joins_its_memory_group_after_its_own_is_found_soon() {
+fn memory_of_an_app_is_that_of_its_group_of_version_1() {
     let root = tempfile::tempdir().expect("a directory");
     let put = |path: &str, text: &str| {
         let path = root.path().join(path);
@@ -45,32 +47,17 @@ fn an_app_that_joins_its_memory_group_after_its_own_is_found_soon() {
         std::fs::write(path, text).expect("written");
     };
     put("proc/cgroups", "#subsys_name\thierarchy\tnum_cgroups\tenabled\nmemory\t4\t3\t1\n");
-    put("proc/self/mountinfo", "30 20 0:26 / /memory rw shared:1 - cgroup cgroup rw,memory\n");
+    let mounts = "30 20 0:26 / /memory rw - cgroup cgroup rw,memory\n31 20 0:27 / /groups rw - cgroup2 cgroup2 rw\n";
+    put("proc/self/mountinfo", mounts);
     put("proc/stat", "cpu  1 0 0 9 0 0 0 0\ncpu0 1 0 0 9 0 0 0 0\n");
-    put("proc/meminfo", "MemTotal: 1000 kB\nMemFree: 500 kB\n");
-    put("proc/vmstat", "pgmajfault 1\n");
-    put("proc/diskstats", "");
-    put("group/cpu.stat", "usage_usec 1\nuser_usec 1\nsystem_usec 0\n");
-    put("group/cgroup.procs", "7\n");
-    put("memory/cgroup.procs", "1\n7\n");
-    put("memory/app/cgroup.procs", "7\n");
-    put("memory/app/memory.usage_in_bytes", "4096\n");
-    put("proc/7/cgroup", "4:memory:/\n0::/group\n");
+    put("groups/app-x.scope/cpu.stat", "usage_usec 1\nuser_usec 1\nsystem_usec 0\n");
     let mut sampler = Sampler::new(Sense::new(root.path()), SampleChoice::default()).expect("a machine");
-    sampler.look_at(Vec::new(), [(PathBuf::from("/group"), "app".to_owned())].into_iter());
-    let of_app = |sampler: &mut Sampler, at_ns: u64| sampler.apps(at_ns).remove(0).memory_bytes;
-    let searched = |sampler: &mut Sampler, at_ns: u64| {
-        let before_ns = sampler.groups[0].memory.search_at_ns;
-        assert_eq!(of_app(sampler, at_ns), None);
-        sampler.groups[0].memory.search_at_ns != before_ns
-    };
-    // In the first fifty milliseconds, and seldom after some seconds.
-    let moments = (0..100).step_by(5).chain((100..30_000).step_by(100));
-    let found: Vec<u64> = moments.filter(|ms| searched(&mut sampler, ms * 1_000_000)).collect();
-    assert!(found.iter().filter(|ms| **ms <= 50).count() >= 3, "{found:?}");
-    assert!(found.iter().filter(|ms| **ms > 10_000).count() <= 3, "{found:?}");
-    put("proc/7/cgroup", "4:memory:/app\n0::/group\n");
-    assert_eq!(of_app(&mut sampler, 60_000_000_000), Some(4096));
+    sampler.look_at(Vec::new(), [(PathBuf::from("/groups/app-x.scope"), "app".to_owned())].into_iter());
+    let mut of_app = || sampler.apps(0).remove(0).memory_bytes;
+    assert_eq!(of_app(), None);
+    // It may come later than the app's own.
+    put("memory/app-x.scope/memory.usage_in_bytes", "4096\n");
+    assert_eq!(of_app(), Some(4096));
 }
 
 #[test]
@@ -132,14 +119,5 @@ fn apps_are_weighed_by_their_processes_where_that_is_wanted() {
     put("proc/7/status", &status(100, 0));
     put("proc/8/status", &status(200, 0));
     age(&mut sampler, 2_000_000_000);
-    assert_eq!(app(&mut sampler).anon_bytes, kib(300));
-
-    // Where another control group stands for the machine, this app is none of it: its memory is no reason to end it.
-    put("group/memory.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=5\n");
-    assert!(app(&mut sampler).memory_pressure.is_some());
-    sampler.choice.memory_group = Some(PathBuf::from("/other"));
-    let outside = app(&mut sampler);
-    assert_eq!((of(&outside), outside.memory_bytes, outside.memory_pressure), ((None, None, None), None, None));
-    sampler.choice.memory_group = Some(PathBuf::from("/group"));
     assert_eq!(app(&mut sampler).anon_bytes, kib(300));
 }
