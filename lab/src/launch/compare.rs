@@ -28,6 +28,8 @@ pub struct Plan {
     pub temperatures: Vec<Temperature>,
     /// Launches of each setup at each temperature.
     pub rounds: usize,
+    /// Memory is left as it is: apps are not launched before, and no file is evicted.
+    pub as_it_is: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -48,13 +50,15 @@ pub struct Series {
 pub type Progress<'a> = &'a mut dyn FnMut(usize, usize, &str);
 
 impl Launcher<'_> {
-    /// Runs `plan`. Each setup is launched once before counting, to learn its files and to fill its caches.
+    /// Runs `plan`. Each setup is launched once before counting, to learn its files and to fill its caches, unless
+    /// memory is to be left as it is.
     ///
     /// # Errors
     /// When an app cannot be started, or the display is lost before a launch.
     pub fn run(&self, plan_: &Plan, mut screen: Option<&mut dyn Screen>, progress: Progress<'_>) -> Result<Series> {
         let steps = plan(plan_.setups.len(), &plan_.temperatures, plan_.rounds);
-        let all = steps.len() + plan_.setups.len();
+        let learns = if plan_.as_it_is { 0 } else { plan_.setups.len() };
+        let all = steps.len() + learns;
         let mut series = Series {
             sets: Vec::new(),
             comparisons: Vec::new(),
@@ -63,7 +67,7 @@ impl Launcher<'_> {
             printed: String::new(),
         };
         let mut files: Vec<BTreeSet<PathBuf>> = Vec::new();
-        for (done, setup) in plan_.setups.iter().enumerate() {
+        for (done, setup) in plan_.setups.iter().take(learns).enumerate() {
             progress(done, all, &format!("{}: learning its files", setup.label));
             // The same app under other conditions uses the same files.
             let known = plan_.setups[..done].iter().position(|earlier| earlier.app == setup.app);
@@ -79,15 +83,16 @@ impl Launcher<'_> {
         for (done, step) in steps.into_iter().enumerate() {
             let setup = &plan_.setups[step.setup];
             let words = if step.temperature == Temperature::Cold { "cold" } else { "warm" };
-            progress(plan_.setups.len() + done, all, &format!("{}: {words}", setup.label));
-            let start = match step.temperature {
-                Temperature::Cold => Start::Without(&files[step.setup]),
-                Temperature::Warm => Start::AsItIs,
+            progress(learns + done, all, &format!("{}: {words}", setup.label));
+            let start = match (step.temperature, files.get(step.setup)) {
+                (Temperature::Cold, Some(files)) => Start::Without(files),
+                _ => Start::AsItIs,
             };
             let launched = self.launch(&setup.app, reborrow(&mut screen), start)?;
-            // Files first read now belong to the app as well.
-            files[step.setup]
-                .extend(launched.reads.iter().map(|read| read.path.clone()).filter(|path| path.is_absolute()));
+            if let Some(files) = files.get_mut(step.setup) {
+                // Files first read now belong to the app as well.
+                files.extend(launched.reads.iter().map(|read| read.path.clone()).filter(|path| path.is_absolute()));
+            }
             series.note(&launched);
             if series.reads.is_empty() && step.temperature == Temperature::Cold {
                 series.reads = launched.reads;

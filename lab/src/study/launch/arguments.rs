@@ -66,6 +66,9 @@ pub(crate) struct Args {
     /// Launch an app of the catalogue as the user of a phone, which this machine is (see `brisk phone`)
     #[arg(long, hide = true, requires = "app")]
     pub(crate) as_phone: bool,
+    /// Launch with memory as it is, without a launch before (see `brisk phone`)
+    #[arg(long, hide = true, requires = "as_phone", conflicts_with_all = ["warm", "drop_caches", "vs", "save_reads"])]
+    pub(crate) as_it_is: bool,
     /// Write what the first cold launch read, in order, into FILE (JSON)
     #[arg(long, value_name = "FILE")]
     pub(crate) save_reads: Option<PathBuf>,

@@ -173,7 +173,7 @@ fn plan(args: &Args, app: App, other: Option<App>) -> anyhow::Result<Plan> {
         (false, true) => vec![Temperature::Warm],
         _ => vec![Temperature::Cold, Temperature::Warm],
     };
-    Ok(Plan { setups, temperatures, rounds: usize::from(args.runs) })
+    Ok(Plan { setups, temperatures, rounds: usize::from(args.runs), as_it_is: args.as_it_is })
 }
 
 /// How long a program that keeps running has to be idle to count as done.

@@ -20,6 +20,10 @@ use crate::vm::device::{Device, DeviceSpec};
 /// Memory that a phone takes without apps, about: its kernel, services and display server.
 const SYSTEM_MIB: u64 = 110;
 
+/// Limits of --after-start.
+const SECOND: Duration = Duration::from_secs(1);
+const HOUR: Duration = Duration::from_secs(3_600);
+
 const AFTER_HELP: &str = "\
 Examples:
   brisk phone launch                                # four apps, without brisk and with its defaults
@@ -27,6 +31,7 @@ Examples:
   brisk phone launch --seeds 5 --json=launches.json # five starts of each, side by side
   brisk phone launch --writers --warm-up 30         # while apps are installed, after trials have found something
   brisk phone launch --warm                         # with the app's files in memory
+  brisk phone launch --after-start --preset nexus4-emmc --runs 3    # a minute after the phone was started
   brisk phone latency mousepad --without sync,journal --json=without.json
   brisk phone latency evince --monkey 500 --brisk default --json=with.json
   brisk phone returns --memory 256M --swap zram --brisk off,iram+mars
@@ -191,6 +196,11 @@ pub(crate) struct LaunchArgs {
     /// Launch with the app's files in memory, after a launch that does not count
     #[arg(long)]
     pub(crate) warm: bool,
+    /// Launch so long after a start [default: 60s]: before each launch all caches are dropped and brisk's service starts
+    /// anew, after it has seen one launch of each app (or --warm-up)
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "60s",
+        value_parser = duration::between(SECOND, HOUR), conflicts_with = "warm")]
+    pub(crate) after_start: Option<Duration>,
     /// Launch also while a service writes in the background, as one that installs apps and syncs accounts does: so much
     /// a second [default: 6MB]
     #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true, default_missing_value = "6MB",

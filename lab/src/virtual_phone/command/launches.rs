@@ -1,6 +1,7 @@
 //! `brisk phone launch`: cold or warm launches without brisk and with it, idle and while something writes, as a proof.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::bail;
 use brisk_command::session::Session;
@@ -37,7 +38,7 @@ pub(super) fn run(source: &Source, session: &Session, args: &LaunchArgs) -> anyh
         compared,
         arounds,
         name: &|brisk, writes| condition_of(&with, brisk, writes),
-        warm_up: args.warm_up,
+        warm_up: warm_up(args),
         tasks: &|brisk, seed| tasks(names, args, brisk, seed),
         read: &|output| match read(output) {
             Ok(report) => Ok((!output.name.starts_with(WARM_UP)).then_some(report)),
@@ -48,7 +49,7 @@ pub(super) fn run(source: &Source, session: &Session, args: &LaunchArgs) -> anyh
     let loads = [false, true].into_iter().filter(|writes| !writes || args.writers.is_some());
     let conditions: Vec<Condition> = loads
         .flat_map(|writes| with.iter().map(move |with| (with, writes)))
-        .map(|(with, writes)| condition(with, writes.then_some(args.writers).flatten(), &starts))
+        .map(|(with, writes)| condition(with, writes.then_some(args.writers).flatten(), args.after_start, &starts))
         .collect();
     let temperature = if args.warm { Temperature::Warm } else { Temperature::Cold };
     let apps: Vec<SuiteApp> = apps.into_iter().map(|app| of_app(app, temperature, &conditions, &starts)).collect();
@@ -81,12 +82,21 @@ fn condition_of(with: &[With<'_>], brisk: &Brisk, writes: bool) -> String {
 }
 
 /// A condition, with what its writers reached.
-fn condition(with: &With<'_>, writers: Option<u64>, starts: &[Start<LaunchReport>]) -> Condition {
+fn condition(
+    with: &With<'_>,
+    writers: Option<u64>,
+    after_start: Option<Duration>,
+    starts: &[Start<LaunchReport>],
+) -> Condition {
     let name = condition_of(std::slice::from_ref(with), with.0, writers.is_some());
     let load =
         if writers.is_some() { "apps are installed and accounts synced meanwhile" } else { "nothing else happens" };
+    let load = match after_start {
+        Some(time) => format!("{load}, {} s after a start with nothing in memory", time.as_secs_f64()),
+        None => load.to_owned(),
+    };
     let text = match with.0 {
-        Brisk::Off => load.to_owned(),
+        Brisk::Off => load,
         Brisk::Default => format!("{load}, brisk is at work as its package comes"),
         Brisk::Engines(engines) => format!("{load}, brisk is at work ({})", engines.join(", ")),
     };
@@ -134,21 +144,42 @@ const WARM_UP: &str = "warm-up ";
 /// How long an app is used: briskd has learned of its launch by then.
 const STAY: &str = "3s";
 
-/// What a start runs: launches that do not count and those that do, both in the order of its seed.
+/// Launches of each app that do not count: after a start brisk knows the apps.
+fn warm_up(args: &LaunchArgs) -> u16 {
+    args.warm_up.max(u16::from(args.after_start.is_some()))
+}
+
+/// What a start runs: launches that do not count and those that do, both in the order of its seed. After a start the
+/// apps take turns.
 fn tasks(apps: &[String], args: &LaunchArgs, brisk: &Brisk, seed: u64) -> Vec<Task> {
-    let temperature: &[&str] = if args.warm { &["--warm"] } else { &["--cold", "--drop-caches"] };
-    let fixed = [&["brisk-lab", "launch", "--as-phone", "--virtual"], temperature, &["--json=-", "--stay"]].concat();
-    let words = |app: &str, runs: u16| -> Vec<String> {
-        let words = fixed.iter().map(|&word| word.to_owned());
-        words.chain([STAY.to_owned(), "--runs".to_owned(), runs.to_string(), app.to_owned()]).collect()
+    let cold: &[&str] = &["--cold", "--drop-caches"];
+    let words = |app: &str, temperature: &[&str], runs: u16| -> Vec<String> {
+        let fixed = [&["brisk-lab", "launch", "--as-phone", "--virtual"], temperature, &["--json=-", "--stay", STAY]];
+        let words = fixed.concat().into_iter().map(str::to_owned);
+        words.chain(["--runs".to_owned(), runs.to_string(), app.to_owned()]).collect()
     };
+    let task = |name: String, command| Task { name, command };
     let order = plan::in_order(apps, seed);
-    let warm_up = if *brisk == Brisk::Off { 0 } else { args.warm_up };
+    // What an app does at its first launch alone is of no interest after a start.
+    let warm_up = if *brisk == Brisk::Off && args.after_start.is_none() { 0 } else { warm_up(args) };
     let mut tasks = Vec::new();
-    for (name, runs) in [(WARM_UP, warm_up), ("", args.runs)].into_iter().filter(|(_, runs)| *runs > 0) {
-        tasks.extend(order.iter().map(|app| (format!("{name}{app}"), words(app, runs))));
+    if warm_up > 0 {
+        tasks.extend(order.iter().map(|app| task(format!("{WARM_UP}{app}"), words(app, cold, warm_up))));
     }
-    tasks.into_iter().map(|(name, command)| Task { name, command }).collect()
+    match args.after_start {
+        None => {
+            let temperature = if args.warm { &["--warm"] } else { cold };
+            tasks.extend(order.iter().map(|app| task(app.clone(), words(app, temperature, args.runs))));
+        }
+        Some(time) => {
+            let of = |app: &String| {
+                let after = ["after_start".to_owned(), time.as_secs_f64().to_string()];
+                task(app.clone(), [&after[..], &words(app, &["--cold", "--as-it-is"], 1)].concat())
+            };
+            tasks.extend((0..args.runs).flat_map(|_| order.iter().map(of)));
+        }
+    }
+    tasks
 }
 
 #[cfg(test)]
@@ -184,6 +215,19 @@ pub(super) mod tests {
         assert_eq!(names(&Brisk::Off), off, "there is nothing to learn");
         let with = [vec![("warm-up evince".to_owned(), launch(8))], off];
         assert_eq!(names(&Brisk::Default), with.concat());
+    }
+
+    #[test]
+    fn after_a_start_apps_take_turns_and_memory_stays_as_it_is() {
+        let args = args(&["--runs", "2", "--after-start=45s"]);
+        let apps = ["evince", "xterm"].map(str::to_owned);
+        let tasks = tasks(&apps, &args, &Brisk::Off, 1);
+        let names: Vec<&str> = tasks.iter().map(|task| task.name.as_str()).collect();
+        assert_eq!(names, ["warm-up evince", "warm-up xterm", "evince", "xterm", "evince", "xterm"]);
+        let launch = "after_start 45 brisk-lab launch --as-phone --virtual --cold --as-it-is --json=- --stay 3s --runs 1";
+        assert_eq!(tasks[3].command.join(" "), format!("{launch} xterm"));
+        let again = Line::try_parse_from(["launch", "--after-start", "--warm"]);
+        assert!(again.is_err(), "what is warm is not after a start");
     }
 
     #[test]

@@ -56,6 +56,20 @@ writers_up() {
         fail "no writers: $(journalctl --unit=apt-writers --output=cat | tail -n 1)"
 }
 
+# after_start SECONDS COMMAND...: runs a command so long after a start, with nothing in memory when that began. Of brisk
+# the service starts anew; other programs go on.
+after_start() {
+    seconds=$1 starts=
+    shift
+    ! systemctl is-active --quiet briskd || starts=yes
+    [ -z "$starts" ] || systemctl stop briskd || return
+    sync
+    echo 3 >/proc/sys/vm/drop_caches || return
+    [ -z "$starts" ] || systemctl start briskd || return
+    sleep "$seconds"
+    "$@"
+}
+
 # inside NAME COMMAND...: runs a command and sends what it prints.
 inside() {
     emit "{\"begin\":\"$1\"}"
