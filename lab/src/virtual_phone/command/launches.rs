@@ -224,7 +224,8 @@ pub(super) mod tests {
         let tasks = tasks(&apps, &args, &Brisk::Off, 1);
         let names: Vec<&str> = tasks.iter().map(|task| task.name.as_str()).collect();
         assert_eq!(names, ["warm-up evince", "warm-up xterm", "evince", "xterm", "evince", "xterm"]);
-        let launch = "after_start 45 brisk-lab launch --as-phone --virtual --cold --as-it-is --json=- --stay 3s --runs 1";
+        let launch =
+            "after_start 45 brisk-lab launch --as-phone --virtual --cold --as-it-is --json=- --stay 3s --runs 1";
         assert_eq!(tasks[3].command.join(" "), format!("{launch} xterm"));
         let again = Line::try_parse_from(["launch", "--after-start", "--warm"]);
         assert!(again.is_err(), "what is warm is not after a start");
