@@ -4,9 +4,12 @@
 mod cures;
 #[path = "src/flash/build.rs"]
 mod flash;
+#[path = "src/probes/build.rs"]
+mod probes;
 
 fn main() {
     cures::build();
     flash::build();
+    probes::build();
     println!("cargo:rerun-if-changed=build.rs");
 }

@@ -15,9 +15,9 @@ use brisk_command::terminal::step;
 use brisk_command::{VERSION, completion, defaults, exit_code, man};
 use clap::{CommandFactory as _, Parser, Subcommand};
 
+use crate::phone::command as phone;
 use crate::results::ALL_KINDS;
 use crate::study::{candidates, cures, heap_study, kernel, latency, launch, papers, predict, profile, swap};
-use crate::virtual_phone::command as virtual_phone;
 
 /// The laboratory of brisk: launches, latency, a whole emulated phone, kernel lab, papers
 #[derive(Debug, Parser)]
@@ -42,7 +42,7 @@ enum Command {
     /// Score predictors of the next app on a usage trace of your own
     Predict(predict::arguments::Args),
     /// Measure a whole emulated phone in virtual time: real apps, with brisk and without; figures repeat anywhere
-    Phone(virtual_phone::arguments::Args),
+    Phone(phone::arguments::Args),
     /// Compare I/O schedulers on emulated flash in virtual time: figures repeat anywhere
     Kernel(kernel::arguments::Args),
     /// Record, show and replay traces of swapping
@@ -103,7 +103,7 @@ fn run() -> anyhow::Result<ExitCode> {
         Command::Launch(args) => launch::run(&args),
         Command::Latency(args) => latency::run(&args),
         Command::Predict(args) => predict::run(&args),
-        Command::Phone(args) => virtual_phone::run(&args),
+        Command::Phone(args) => phone::run(&args),
         Command::Kernel(args) => kernel::run(&args),
         Command::Swap(args) => swap::run(&args),
         Command::Papers(args) => papers::run(&args),

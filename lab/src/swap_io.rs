@@ -1,7 +1,7 @@
 //! Records swapping of this machine as a trace for `crate::swap`.
 //!
 //! A recording has which app's page went to which slot, or came from it, and when. Two sources are joined. Events of
-//! the block layer and of page faults ([`brisk_probes::SwapTrace`]) have the slot, the time, and the memory group that
+//! the block layer and of page faults ([`crate::probes::SwapTrace`]) have the slot, the time, and the memory group that
 //! is charged for a page. Page tables ([`brisk_sense::Sense::process_pages`]), read at intervals, have the process and
 //! virtual page of each slot, and show which slots are no longer needed:
 //!

@@ -21,7 +21,6 @@ const RULES: &[Rule] = &[
     ("machine/program", &["core"], None),
     ("machine/formats", &["core"], PURE),
     ("machine/sense", &["core", "formats"], None),
-    ("machine/probes", &["core"], None),
     ("machine/act", &["core", "program", "formats"], None),
     ("machine/record", &["core", "program"], None),
     ("machine/sync", &[], None),
@@ -37,7 +36,7 @@ const PROGRAMS: &[(&str, &[&str])] = &[
     ("command", &["lab", "cli", "daemon"]),
     ("daemon", &["lab", "cli", "command", "report"]),
     ("lab", &["cli"]),
-    ("web", &["lab", "cli", "daemon", "engine", "bench", "profile", "act", "probes", "sync"]),
+    ("web", &["lab", "cli", "daemon", "engine", "bench", "profile", "act", "sync"]),
     ("session", &["lab", "cli", "command", "daemon", "engine", "report", "sense", "act"]),
 ];
 

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use crate::probes::{Event, Inode, Kind, Trace, major_minor};
 use crate::results::{ColdCheck, LaunchRun, SplitMethod, Warning};
 use crate::screen::Screen;
-use brisk_probes::{Event, Inode, Kind, Trace, major_minor};
 use brisk_sense::{DeviceNumber, Mount, OpenedFiles, Sense};
 
 use crate::launch::app::App;
@@ -27,7 +27,7 @@ use crate::launch::view::View;
 use crate::launch::watch::{Subject, Watch};
 
 /// The buffer is drained four times a second: it holds about a million events a second, and each drain costs a wake-up.
-pub(crate) const TRACE: brisk_probes::Options = brisk_probes::Options {
+pub(crate) const TRACE: crate::probes::Options = crate::probes::Options {
     ring_bytes: 16 << 20,
     interval: Duration::from_millis(250),
     most_events: 10_000_000,

@@ -7,10 +7,10 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::probes::{Event, Inode, Kind};
 use crate::results::{
     Cause, ColdCheck, Ending, LatencyRun, LaunchRun, Split, SplitMethod, Stage, StageTime, StorageUse,
 };
-use brisk_probes::{Event, Inode, Kind};
 
 use crate::launch::samples::{self, Sample, growth};
 use crate::launch::settle::{Repaint, judge};

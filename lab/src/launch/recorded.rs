@@ -1,6 +1,6 @@
 //! Events of one thread, for tests of evaluations.
 
-use brisk_probes::{Event, Kind, Wait};
+use crate::probes::{Event, Kind, Wait};
 
 pub(crate) const MS: u64 = 1_000_000;
 pub(crate) const SLEEP: Kind = Kind::Waiting(Wait { io: false, uninterruptible: false, system_call: None });

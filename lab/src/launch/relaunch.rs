@@ -14,9 +14,9 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::probes::Trace;
 use crate::results::{AppState, Ending, RelaunchRun, SplitMethod, Warning};
 use crate::screen::{Input, Screen, WindowInfo};
-use brisk_probes::Trace;
 
 use crate::launch::app::App;
 use crate::launch::census::Pages;

@@ -17,8 +17,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use crate::probes::{Event, Kind};
 use crate::results::{Cause, Part, Split, SplitMethod};
-use brisk_probes::{Event, Kind};
 
 pub(crate) mod network;
 mod system_call;

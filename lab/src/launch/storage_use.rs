@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::PathBuf;
 
+use crate::probes::{Event, Inode, Kind, Operation, Request};
 use crate::results::{FileRead, StorageFlow, StorageUse};
-use brisk_probes::{Event, Inode, Kind, Operation, Request};
 use serde::{Deserialize, Serialize};
 
 /// Most files listed in [`StorageUse::files`].

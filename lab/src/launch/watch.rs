@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::probes::{Event, Kind, Trace};
 use crate::results::Ending;
 use crate::screen::{Rect, WindowInfo};
-use brisk_probes::{Event, Kind, Trace};
 use brisk_sense::{CgroupMeter, Sense};
 
 use crate::launch::clock::now_ns;

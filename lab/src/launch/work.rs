@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use brisk_probes::Event;
+use crate::probes::Event;
 
 use crate::launch::split::{self, Exclusive, network};
 
@@ -68,7 +68,7 @@ fn busy_ns(part: &Exclusive, answers: &[Range<u64>], step: Range<u64>) -> u64 {
 mod tests {
     use super::*;
     use crate::launch::recorded::{FAULT, MS, SLEEP, at};
-    use brisk_probes::{Connection, Kind};
+    use crate::probes::{Connection, Kind};
 
     #[test]
     fn work_ends_with_the_last_busy_tenth_of_a_second() {

@@ -9,7 +9,7 @@ const ADDS_AT_LEAST: f64 = 0.05;
 
 /// The gain for `app`, for each measured temperature.
 #[must_use]
-pub fn gains(app: &SuiteApp) -> Vec<Gain> {
+pub(crate) fn gains(app: &SuiteApp) -> Vec<Gain> {
     [Temperature::Cold, Temperature::Warm].into_iter().filter_map(|temperature| gain(app, temperature)).collect()
 }
 

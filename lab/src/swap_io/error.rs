@@ -25,7 +25,7 @@ pub enum Error {
     #[error("the swap area {path} is too large: {slots} slots, and a trace has at most {most}")]
     TooLarge { path: PathBuf, slots: u64, most: u32 },
     #[error(transparent)]
-    Probes(#[from] brisk_probes::Error),
+    Probes(#[from] crate::probes::Error),
     #[error(transparent)]
     Sense(#[from] brisk_sense::Error),
     #[error("cannot start a thread for it")]

@@ -4,8 +4,8 @@ mod trace;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use crate::probes::{SwapEvent, SwapWhat};
 use crate::swap::Action;
-use brisk_probes::{SwapEvent, SwapWhat};
 
 pub use trace::{Counts, OUTSIDE};
 

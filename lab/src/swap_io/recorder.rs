@@ -6,8 +6,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use crate::probes::{SwapEvent, SwapTrace};
 use crate::swap::{Action, Trace};
-use brisk_probes::{SwapEvent, SwapTrace};
 use brisk_sense::{PageState, ProcessPages, Sense};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use brisk_probes::{Connection, Event, Kind};
+use crate::probes::{Connection, Event, Kind};
 
 /// Longest silence that counts as waiting.
 pub(crate) const UNANSWERED_NS: u64 = 10_000_000_000;

@@ -1,6 +1,6 @@
 use super::network::{UNANSWERED_NS, answered_spans, awaited};
 use super::*;
-use brisk_probes::{Connection, Operation, Request, Wait};
+use crate::probes::{Connection, Operation, Request, Wait};
 use proptest::prelude::*;
 
 const SLEEP: Wait = Wait { io: false, uninterruptible: false, system_call: Some(libc::SYS_futex as u32) };

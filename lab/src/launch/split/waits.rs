@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use crate::probes::{Event, Kind, Operation, Wait};
 use crate::results::Cause;
-use brisk_probes::{Event, Kind, Operation, Wait};
 
 use super::system_call::{Family, family};
 

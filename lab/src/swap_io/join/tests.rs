@@ -1,8 +1,8 @@
 use super::trace::{NUMBERED, PROCESS_SHIFT};
 use super::*;
+use crate::probes::SwapPlace;
 use crate::swap::layout::layout;
 use crate::swap::{Event, Trace};
-use brisk_probes::SwapPlace;
 use proptest::prelude::*;
 
 const AREA: u8 = 2;

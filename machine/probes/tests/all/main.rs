@@ -1,4 +1,0 @@
-//! Tests of brisk-probes from outside, a module for each subject.
-
-mod processors;
-mod watched;
