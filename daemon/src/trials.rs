@@ -261,7 +261,7 @@ impl Trials {
     }
 
     fn begin(&mut self, engine: &str, plan: &Plan, round: &ForTrials, observed: &Observed<'_>) {
-        let Self { open, prepared, .. } = self;
+        let Self { open, prepared, expected, .. } = self;
         let mut begin = |subject: Subject, was_prepared: bool| {
             let new = || Episode::begin(plan.span, &subject, observed);
             let episode = open.entry((engine.to_owned(), subject.clone())).or_insert_with(new);
@@ -280,6 +280,10 @@ impl Trials {
             Span::Prepared => {
                 let touched = round.touched.iter().filter(|(of, _)| of == engine);
                 prepared.extend(touched.cloned());
+                if prepared.len() > kept::SUBJECTS_MAX {
+                    // Apps can be invented without end: those that are no longer likely are dropped.
+                    prepared.retain(|(_, of)| matches!(of, Subject::App(id) if expected.contains(id)));
+                }
                 for event in observed.events {
                     let EventKind::LaunchBegan { group } = &event.kind else { continue };
                     let Some(app) = observed.apps.iter().find(|app| app.group == *group) else { continue };

@@ -7,8 +7,9 @@ use brisk_core::action::Once;
 use brisk_core::app::{App, Tolerance};
 use brisk_core::decision::Observed;
 use brisk_core::event::EventKind;
+use brisk_core::order::Gather as _;
 use brisk_core::outcome::Outcome;
-use brisk_core::snapshot::{AppTotals, DiskTotals, Snapshot};
+use brisk_core::snapshot::{AppTotals, DiskTotals, Snapshot, StallTotals};
 use brisk_core::trial::{Ended, Figure, Span, Subject, Sums};
 
 /// A stretch with fewer requests of the disk is none of load.
@@ -26,8 +27,10 @@ pub(super) struct Episode {
     from: Box<Snapshot>,
     /// Groups whose waits count: that of the launch, or those in front at any time of it.
     groups: BTreeSet<String>,
-    /// These as they were seen last: an app may end before the episode does.
+    /// Those of these that run, as they were seen last.
     last: BTreeMap<String, AppTotals>,
+    /// What those did that have ended since: apps come and go without end.
+    ended: Waits,
     /// Kernel names of the disks that it is about.
     disks: BTreeSet<String>,
     /// Of a launch, the user and id of its app.
@@ -53,6 +56,7 @@ impl Episode {
             from: Box::new(Snapshot { nets: Vec::new(), ..observed.now.clone() }),
             groups: BTreeSet::new(),
             last: BTreeMap::new(),
+            ended: Waits::default(),
             disks: disks.collect(),
             launch: match (span, subject) {
                 (Span::Launch | Span::Prepared, Subject::App(id)) => Some(id.clone()),
@@ -92,15 +96,29 @@ impl Episode {
             self.washed_out = true;
             *self.from = Snapshot { nets: Vec::new(), ..observed.now.clone() };
             self.last.clear();
+            self.ended = Waits::default();
         }
         let of_groups = observed.now.apps.iter().filter(|app| self.groups.contains(&app.name));
         self.last.extend(of_groups.map(|app| (app.name.clone(), app.clone())));
+        self.drop_ended(observed);
         let is_use = |kind: &EventKind| matches!(kind, EventKind::LaunchBegan { .. } | EventKind::Focused { .. });
         self.used |= self.washed_out && observed.events.iter().any(|event| is_use(&event.kind));
         if let Span::Time { wash_out_s, .. } = self.span
             && self.age_ns(observed) >= (wash_out_s + CUT_SHORT_MIN_S) * S_NS
         {
             self.so_far = self.outcome(figure, observed);
+        }
+    }
+
+    /// Sums up the apps that have ended.
+    fn drop_ended(&mut self, observed: &Observed<'_>) {
+        let there: BTreeSet<&str> = observed.apps.iter().map(|app| app.group.as_str()).gather_set();
+        let has_ended = |group: &String| !there.contains(group.as_str());
+        for (_, app) in self.last.extract_if(.., |group, _| has_ended(group)) {
+            self.ended.add(&app, &self.from);
+        }
+        if self.launch.is_none() {
+            self.groups.retain(|group| !has_ended(group));
         }
     }
 
@@ -154,11 +172,13 @@ impl Episode {
         match self.span {
             Span::Launch | Span::Prepared => {
                 let is_it = |group: &String| self.groups.contains(group);
-                observed.events.iter().find_map(|event| match &event.kind {
+                let ended = observed.events.iter().find_map(|event| match &event.kind {
                     EventKind::LaunchEnded { group } if is_it(group) => Some(true),
                     EventKind::AppGone { group } if is_it(group) => Some(false),
                     _ => None,
-                })
+                });
+                // One that began and ended since the round before was never seen.
+                ended.or_else(|| self.groups.is_empty().then_some(false))
             }
             Span::Load { most_s } => (!self.touched_now || self.age_ns(observed) >= most_s * S_NS).then_some(true),
             Span::Time { block_s, .. } => (self.age_ns(observed) >= block_s * S_NS).then_some(self.washed_out),
@@ -170,20 +190,10 @@ impl Episode {
         let (from, now) = (self.from.as_ref(), observed.now);
         let length_us = now.at_ns.checked_sub(from.at_ns).filter(|ns| *ns > 0)? as f64 / 1e3;
         let mut sums = Sums { episodes: 1, length_s: length_us / 1e6, ended_apps: self.ended_apps, ..Sums::default() };
-        let none = AppTotals::default();
-        let mut waits_known = false;
-        for app in self.last.values() {
-            // A group that came meanwhile counts from its beginning.
-            let before = from.apps.iter().find(|before| before.name == app.name).unwrap_or(&none);
-            let grown = |now: Option<u64>, before: Option<u64>| now.unwrap_or(0).saturating_sub(before.unwrap_or(0));
-            let some = |of: Option<brisk_core::snapshot::StallTotals>| of.map(|stall| stall.some_us);
-            waits_known |= app.io_pressure.is_some();
-            sums.storage_s += grown(some(app.io_pressure), some(before.io_pressure)) as f64 / 1e6;
-            sums.memory_s += grown(some(app.memory_pressure), some(before.memory_pressure)) as f64 / 1e6;
-            sums.processor_s += grown(app.cpu_stall_us, before.cpu_stall_us) as f64 / 1e6;
-            sums.read_mib += grown(app.read_bytes, before.read_bytes) as f64 / MIB;
-            sums.written_mib += grown(app.write_bytes, before.write_bytes) as f64 / MIB;
-        }
+        let mut waits = self.ended;
+        self.last.values().for_each(|app| waits.add(app, from));
+        sums.add(&waits.sums);
+        let waits_known = waits.known;
         let refaults =
             |of: &Snapshot| of.paging.refault_file_pages.unwrap_or(0) + of.paging.refault_anon_pages.unwrap_or(0);
         sums.refault_pages = refaults(now).saturating_sub(refaults(from));
@@ -234,6 +244,31 @@ impl Episode {
     }
 }
 
+/// What apps waited, read and wrote since a moment.
+#[derive(Debug, Clone, Copy, Default)]
+struct Waits {
+    sums: Sums,
+    /// Whether the kernel counts how long one of them waits.
+    known: bool,
+}
+
+impl Waits {
+    /// An app that came after that moment counts from its beginning.
+    fn add(&mut self, app: &AppTotals, from: &Snapshot) {
+        let none = AppTotals::default();
+        let before = from.apps.iter().find(|before| before.name == app.name).unwrap_or(&none);
+        let grown = |now: Option<u64>, before: Option<u64>| now.unwrap_or(0).saturating_sub(before.unwrap_or(0));
+        let some = |of: Option<StallTotals>| of.map(|stall| stall.some_us);
+        let sums = &mut self.sums;
+        self.known |= app.io_pressure.is_some();
+        sums.storage_s += grown(some(app.io_pressure), some(before.io_pressure)) as f64 / 1e6;
+        sums.memory_s += grown(some(app.memory_pressure), some(before.memory_pressure)) as f64 / 1e6;
+        sums.processor_s += grown(app.cpu_stall_us, before.cpu_stall_us) as f64 / 1e6;
+        sums.read_mib += grown(app.read_bytes, before.read_bytes) as f64 / MIB;
+        sums.written_mib += grown(app.write_bytes, before.write_bytes) as f64 / MIB;
+    }
+}
+
 /// What a disk did.
 #[derive(Debug, Clone, Copy, Default)]
 struct Work {
@@ -251,5 +286,41 @@ impl Work {
             write_bytes: disk.write.bytes,
             busy_ms: disk.busy_ms,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brisk_core::app::{AppFacts, classify};
+    use brisk_core::event::Event;
+
+    use super::*;
+
+    #[test]
+    fn apps_that_come_and_go_leave_what_they_waited_and_nothing_else() {
+        const APPS: u64 = 1_000;
+        let (span, subject) = (Span::Time { block_s: 100_000, wash_out_s: 10 }, Subject::Machine);
+        let mut now = Snapshot::default();
+        let mut episode: Option<Episode> = None;
+        let mut value = None;
+        for nth in 0..APPS {
+            now.at_ns += S_NS;
+            let group = format!("app-{nth}-1.scope");
+            let stalled = Some(StallTotals { some_us: 1_000, full_us: None });
+            now.apps = vec![AppTotals { name: group.clone(), io_pressure: stalled, ..AppTotals::default() }];
+            let facts = AppFacts { group: group.clone(), of_user: true, launching: true, ..AppFacts::default() };
+            let apps = [classify(&facts)];
+            let events = [Event { at_ns: now.at_ns, kind: EventKind::LaunchBegan { group } }];
+            let observed = Observed { previous: None, now: &now, events: &events, devices: &[], apps: &apps };
+            let open = episode.get_or_insert_with(|| Episode::begin(span, &subject, &observed));
+            open.go_on(true, Figure::StallShare, &observed);
+            assert!(open.groups.len() <= 1 && open.last.len() <= 1, "{} of {}", open.last.len(), open.groups.len());
+            value = open.outcome(Figure::StallShare, &observed);
+        }
+        // Those that began before the wash-out was over do not count.
+        let (share, sums) = value.expect("an outcome");
+        let expected_s = (APPS - 11) as f64 / 1e3;
+        assert!((sums.storage_s - expected_s).abs() < 1e-9, "{} of {expected_s}", sums.storage_s);
+        assert!(share > 0.0);
     }
 }

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use brisk_core::app::id_of;
+use brisk_core::app::{id_of, user_of};
 use brisk_core::random::mix;
 use brisk_core::trial::stages::Stages;
 use brisk_core::trial::{Arm, Effect, Ended, Ladder, Phase, Plan, Subject, Trial};
 use brisk_engine::kit::Version;
+use brisk_engine::kit::learned::to_make_room;
 use serde::{Deserialize, Serialize};
 
-/// Trials of an engine: that of the subject used longest ago makes room.
+/// Trials of an engine: of the user who has most, that of the app used longest ago makes room.
 pub const SUBJECTS_MAX: usize = 200;
 
 /// Everything.
@@ -114,8 +115,9 @@ impl Kept {
         let pair = trial.take(plan, ladder, seed, ended, now_unix_ms);
         pair.into_iter().filter(|_| before == Phase::Acting).for_each(|difference| of.pooled.pool(difference));
         while of.trials.len() > SUBJECTS_MAX {
-            let oldest = of.trials.iter().min_by_key(|(_, (used, _))| *used).map(|(subject, _)| subject.clone());
-            oldest.iter().for_each(|subject| drop(of.trials.remove(subject)));
+            let all = of.trials.iter().map(|(subject, (used, _))| (owner(subject), subject, *used, 1));
+            let Some(oldest) = to_make_room(all).cloned() else { break };
+            of.trials.remove(&oldest);
         }
         of.trials.get(subject).map(|(_, trial)| trial).filter(|trial| trial.phase != before)
     }
@@ -178,4 +180,9 @@ impl Kept {
             .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3_u64));
         mix(self.seed ^ hash)
     }
+}
+
+/// Machine and disks are of no user.
+fn owner(subject: &Subject) -> Option<u32> {
+    if let Subject::App(id) = subject { user_of(id) } else { None }
 }

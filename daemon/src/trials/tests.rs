@@ -465,3 +465,35 @@ fn what_is_kept_is_bounded() {
     assert!(text.contains("App249\"") && !text.contains("App49\"") && text.len() < 200_000, "{}", text.len());
     assert!(Trials::of(Some("{\"version\":2}")).is_err() && Trials::of(Some("{")).is_err());
 }
+
+#[test]
+fn invented_apps_of_one_user_evict_no_trial_of_another() {
+    let mut world = World::new("prefetch", LAUNCHES);
+    let ended = Ended::Counts { value: 1.0, sums: brisk_core::trial::Sums::default() };
+    let mail = Subject::App("1000/mail".to_owned());
+    world.trials.kept.take("prefetch", &LAUNCHES, &mail, &ended, 0);
+    for nth in 0..2 * kept::SUBJECTS_MAX as u64 {
+        let subject = Subject::App(format!("65534/made-up-{nth}"));
+        world.trials.kept.take("prefetch", &LAUNCHES, &subject, &ended, nth);
+    }
+    assert!(world.trials.kept.trials("prefetch").any(|(subject, _)| *subject == mail));
+    assert_eq!(world.trials.kept.trials("prefetch").count(), kept::SUBJECTS_MAX);
+}
+
+#[test]
+fn a_launch_that_began_and_ended_between_two_rounds_leaves_no_episode() {
+    let mut world = World::new("prefetch", LAUNCHES);
+    let group = GROUP.to_owned();
+    let both = [EventKind::LaunchBegan { group: group.clone() }, EventKind::LaunchEnded { group }];
+    world.round(1_000, None, None, &both);
+    assert!(world.trials.open.is_empty());
+    // What was prepared for apps that are no longer likely is forgotten where there is much of it.
+    let plan = Plan { span: Span::Prepared, ..LAUNCHES };
+    let mut world = World::new("ready", plan);
+    for nth in 0..3 * kept::SUBJECTS_MAX {
+        let id = format!("65534/made-up-{nth}");
+        world.trials.expect([id.clone()].into());
+        world.round(1_000, Some(&Subject::App(id)), None, &[]);
+    }
+    assert!(world.trials.prepared.len() <= kept::SUBJECTS_MAX, "{}", world.trials.prepared.len());
+}

@@ -29,7 +29,7 @@ pub mod threshold;
 
 use std::collections::BTreeMap;
 
-use brisk_core::app::id_of;
+use brisk_core::app::{id_of, user_of};
 use brisk_core::reason::Reason;
 use serde::{Deserialize, Serialize};
 
@@ -240,8 +240,8 @@ impl Heap {
     fn used(&mut self, app: &str) -> &mut AppHeap {
         self.uses = self.uses.saturating_add(1);
         if !self.apps.contains_key(app) && self.apps.len() >= APPS_MAX {
-            let all = self.apps.iter().map(|(owned_id, of)| (owned_id.as_str(), of.used, 1));
-            let oldest = to_make_room(all).map(str::to_owned);
+            let all = self.apps.iter().map(|(owned_id, of)| (user_of(owned_id), owned_id, of.used, 1));
+            let oldest = to_make_room(all).cloned();
             oldest.map(|owned_id| self.apps.remove(&owned_id));
         }
         let of = self.apps.entry(app.to_owned()).or_default();

@@ -140,28 +140,27 @@ impl<T> Apps<T> {
         let mut sum: usize = self.iter().map(|(_, of)| size(of)).sum();
         while self.by_id.len() > 1 && (self.by_id.len() > apps_max || sum > size_max) {
             let is_many = self.by_id.len() > apps_max;
-            let weighed =
-                self.by_id.iter().map(|(id, (last, of))| (id.as_str(), *last, if is_many { 1 } else { size(of) }));
-            let oldest = to_make_room(weighed).map(str::to_owned);
+            let weight = |of: &T| if is_many { 1 } else { size(of) };
+            let weighed = self.by_id.iter().map(|(id, (last, of))| (user_of(id), id, *last, weight(of)));
+            let oldest = to_make_room(weighed).cloned();
             let Some((_, of)) = oldest.and_then(|id| self.by_id.remove(&id)) else { break };
             sum -= size(&of);
         }
     }
 }
 
-/// The app to make room: of the user who has most by weight, the one that was used longest ago, but not the one of all
-/// that was used last. `apps` has the user and id of each, the number of its last use, and its weight.
-pub fn to_make_room<'a>(apps: impl Iterator<Item = (&'a str, u64, usize)>) -> Option<&'a str> {
+/// What makes room: of the user who has most by weight, what was used longest ago, but not what was used last of all.
+/// `all` has the user and key of each, the number or time of its last use, and its weight.
+pub fn to_make_room<K: Ord + Copy>(all: impl Iterator<Item = (Option<u32>, K, u64, usize)>) -> Option<K> {
     let (mut sums, mut oldest, mut newest) = (BTreeMap::new(), BTreeMap::new(), 0);
-    for (id, last, weight) in apps {
-        let user = user_of(id);
+    for (user, key, last, weight) in all {
         *sums.entry(user).or_insert(0) += weight;
-        let oldest = oldest.entry(user).or_insert((last, id));
-        *oldest = (last, id).min(*oldest);
+        let oldest = oldest.entry(user).or_insert((last, key));
+        *oldest = (last, key).min(*oldest);
         newest = newest.max(last);
     }
     let older = oldest.into_iter().filter(|(_, (last, _))| *last < newest);
-    older.max_by_key(|(user, _)| sums[user]).map(|(_, (_, id))| id)
+    older.max_by_key(|(user, _)| sums[user]).map(|(_, (_, key))| key)
 }
 
 /// For tests: what an engine has learned is read back, a text of another version is refused, and a forgotten app is

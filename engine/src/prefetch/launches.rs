@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 
 use brisk_core::action::Once;
-use brisk_core::app::{Role, id_of};
+use brisk_core::app::{Role, id_of, user_of};
 use brisk_core::decision::{Decision, Needs, Objective, Observed, Request};
 use brisk_core::device::Device;
 use brisk_core::event::{Event, EventKind};
@@ -22,6 +22,7 @@ use brisk_core::snapshot::Snapshot;
 use brisk_core::trial::Told;
 use serde::{Deserialize, Serialize};
 
+use crate::kit::learned::to_make_room;
 use crate::prefetch::State;
 use crate::prefetch::config::{Config, Mode};
 use crate::prefetch::history::LAUNCHES_MAX;
@@ -38,7 +39,8 @@ const LEFT_ALONE: u64 = 3;
 const WRITES_MIN_BYTES_PER_S: f64 = 1e6;
 const WRITES_MIN_BYTES: f64 = 256e3;
 const QUEUED_MIN: u64 = 2;
-/// Launches at the same time that are kept: each may hold a plan. The one that began first makes room.
+/// Launches at the same time that are kept: each may hold a plan. Of the user who has most, the one that began first
+/// makes room.
 const LAUNCHES_AT_ONCE_MAX: usize = 16;
 /// A launch of which no end is heard for this time is given up.
 const LOST_NS: u64 = 120_000_000_000;
@@ -157,12 +159,14 @@ fn take(
     }
 }
 
-/// Any user can launch apps without end: the launch that began first is given up.
+/// Any user can launch apps without end: of the user who has most launches, the one that began first is given up.
 fn make_room(next: &mut State, group: &str) -> Option<Request> {
     if next.launches.len() < LAUNCHES_AT_ONCE_MAX || next.launches.contains_key(group) {
         return None;
     }
-    let first = next.launches.iter().min_by_key(|(_, launch)| launch.began_ns).map(|(group, _)| group.clone())?;
+    let all = next.launches.iter().map(|(group, launch)| (user_of(&launch.id), group, launch.began_ns, 1));
+    // The one of all that began last stays, though no room was made for it yet.
+    let first = to_make_room(all)?.clone();
     next.reads.remove(&first);
     next.launches.remove(&first)?.stop(&first, Reason::rule("too_many_launches"))
 }

@@ -549,13 +549,14 @@ proptest! {
 }
 
 #[test]
-fn launches_without_end_give_up_the_first() {
+fn launches_without_end_give_up_the_first_of_the_same_user() {
     let mut machine = Machine::new();
     for nth in 0..40 {
         machine.now_ns += MS_NS;
         let group = format!("app-x-{nth}.scope");
         let at_ns = machine.now_ns;
-        let app = App { group: group.clone(), ..Machine::apps("reader").remove(0) };
+        let user = Some(if nth == 0 { 1000 } else { 65534 });
+        let app = App { group: group.clone(), user, ..Machine::apps("reader").remove(0) };
         let events = [Event { at_ns, kind: EventKind::LaunchBegan { group } }];
         let now = machine.snapshot();
         let (devices, apps) = (&machine.devices, &[app]);
@@ -563,5 +564,5 @@ fn launches_without_end_give_up_the_first() {
         machine.state = Prefetch::decide(&machine.config, machine.state.clone(), &observed).state;
     }
     let kept: Vec<&String> = machine.state.launches.keys().collect();
-    assert_eq!((kept.len(), kept[0].as_str()), (16, "app-x-24.scope"));
+    assert_eq!((kept.len(), kept[0].as_str(), kept[1].as_str()), (16, "app-x-0.scope", "app-x-25.scope"));
 }

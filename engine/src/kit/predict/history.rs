@@ -1,7 +1,13 @@
 //! What is remembered of uses: the last launches in order, and for each app its counts.
 //!
 //! Everything has a bound: [`LAUNCHES_MAX`] launches, [`APPS_MAX`] apps, [`NAMES_BYTES_MAX`] of names. Where a bound is
-//! reached the oldest launches, and the apps that were used least recently, are forgotten.
+//! reached the oldest launches, or the apps that were used least recently, of the user who has most are forgotten.
+
+use std::collections::BTreeMap;
+
+use brisk_core::app::user_of;
+
+use crate::kit::learned::to_make_room;
 
 use super::Moment;
 use super::returns::{self, Returns};
@@ -194,7 +200,7 @@ impl History {
         (self.front_s, self.unlocked) = (here.at_s, false);
         self.launches.push(Launch::new(id, here.at_s, here.minute, here.begins));
         if self.launches.len() > LAUNCHES_MAX {
-            self.launches.drain(..LAUNCHES_DROPPED);
+            self.drop_launches();
             self.link();
         } else {
             self.link_last();
@@ -217,7 +223,9 @@ impl History {
     fn make_known(&mut self, name: &str, here: Here) -> u16 {
         let bytes = |apps: &[Known]| apps.iter().map(|app| app.name.len()).sum::<usize>();
         while self.apps.len() >= APPS_MAX || !self.apps.is_empty() && bytes(&self.apps) + name.len() > NAMES_BYTES_MAX {
-            let Some(&oldest) = self.recent.last() else { break };
+            let weight = |app: &Known| if self.apps.len() >= APPS_MAX { 1 } else { app.name.len() };
+            let all = (0_u16..).zip(&self.apps).map(|(id, app)| (user_of(&app.name), id, app.last_nth, weight(app)));
+            let Some(oldest) = to_make_room(all).or_else(|| self.front()) else { break };
             self.forget(oldest);
         }
         let known = Known {
@@ -232,6 +240,23 @@ impl History {
         };
         self.apps.push(known);
         u16::try_from(self.apps.len() - 1).expect("there are at most APPS_MAX apps")
+    }
+
+    /// Drops the oldest launches of the user who has most. The last launch stays.
+    fn drop_launches(&mut self) {
+        let Self { apps, launches, .. } = self;
+        let user = |launch: &Launch| user_of(&apps[usize::from(launch.app)].name);
+        let mut counts = BTreeMap::new();
+        launches.iter().for_each(|launch| *counts.entry(user(launch)).or_insert(0_usize) += 1);
+        let most = counts.into_iter().max_by_key(|(_, count)| *count).map(|(user, _)| user);
+        let last = launches.pop();
+        let mut dropped = 0;
+        launches.retain(|launch| {
+            let is_dropped = dropped < LAUNCHES_DROPPED && Some(user(launch)) == most;
+            dropped += usize::from(is_dropped);
+            !is_dropped
+        });
+        launches.extend(last);
     }
 
     /// Forgets an app and its launches.

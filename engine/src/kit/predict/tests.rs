@@ -210,6 +210,33 @@ fn names_have_a_bound_together_and_each() {
 }
 
 #[test]
+fn invented_apps_of_one_user_evict_no_app_of_another() {
+    let uses = |predictor: &Predictor| predictor.history.launches.iter().filter(|launch| launch.app == 0).count();
+    for id_bytes in [10, 200] {
+        let mut predictor = Predictor::new(Mode::Adaptive, Repeats::Kept);
+        for nth in 0..6 {
+            predictor.observe(&Use { app: "1000/mail", at: at(nth * 1_000) });
+        }
+        for nth in 0..5_000 {
+            let app = format!("65534/{nth:0id_bytes$}");
+            predictor.observe(&Use { app: &app, at: at(10_000 + nth * 1_000) });
+        }
+        assert!(predictor.history.find("1000/mail") == Some(0) && uses(&predictor) == 6, "{}", uses(&predictor));
+        assert!(predictor.history.launches.len() <= history::LAUNCHES_MAX);
+        // Nor do many launches of one app.
+        for nth in 0..5_000 {
+            predictor.observe(&Use { app: "65534/one", at: at(10_000_000 + nth * 1_000) });
+        }
+        assert_eq!(
+            (uses(&predictor), predictor.history.launches.last().map(|last| last.app)),
+            (6, predictor.history.front())
+        );
+        let text = serde_json::to_string(&predictor).expect("JSON");
+        assert_eq!(serde_json::from_str::<Predictor>(&text).expect("a predictor"), predictor);
+    }
+}
+
+#[test]
 fn a_stored_predictor_goes_on_as_before() {
     let mut predictor = Predictor::new(Mode::Adaptive, Repeats::Collapsed);
     for (app, at_ms) in person(60, 5_000) {
