@@ -75,7 +75,7 @@ pub(crate) struct Shared {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
     /// Measure a block device and destroy all data on it
-    #[arg(long, alias = "destroy")]
+    #[arg(long)]
     pub(crate) destroy_data: bool,
     #[command(flatten)]
     pub(crate) defaults: defaults::DefaultsFile,

@@ -46,7 +46,7 @@ pub struct Args {
     #[arg(long, value_name = "DEVICE", conflicts_with = "path")]
     pub device: Option<PathBuf>,
     /// Measure a block device and destroy all data on it
-    #[arg(long, alias = "destroy")]
+    #[arg(long)]
     pub destroy_data: bool,
     /// Measure this preset of `brisk phone presets` in a virtual machine and in virtual time, instead of a device
     #[arg(long = "virtual", value_name = "PRESET", conflicts_with_all = ["path", "device", "destroy_data", "meter"])]

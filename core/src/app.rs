@@ -201,7 +201,7 @@ pub struct App {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub offers: Vec<GroupSetting>,
     /// Kernel names of the disks that its requests may go to: those under its program and its open files, those that
-    /// its group has sent requests to, and swap. `None` when unknown, as in records of earlier versions.
+    /// its group has sent requests to, and swap. `None` when unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disks: Option<Vec<String>>,
     /// What it does for its user now.
@@ -351,9 +351,6 @@ mod tests {
         };
         assert_eq!((may_use(None), may_use(Some(&["sdb", "sda"]))), (true, true));
         assert_eq!((may_use(Some(&["sdb"])), may_use(Some(&[]))), (false, false));
-        // As records of earlier versions have it.
-        let old = r#"{"group":"g","id":"g","launching":true,"tolerance":"interactive","reason":{"rule":"launching"}}"#;
-        assert_eq!(serde_json::from_str::<App>(old).expect("an app").disks, None);
     }
 
     #[test]

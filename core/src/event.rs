@@ -95,7 +95,6 @@ pub enum EventKind {
         device: String,
     },
     /// A knob that brisk had set was changed externally: brisk leaves it alone from now on.
-    #[serde(alias = "taken_over")]
     ChangedExternally {
         /// The knob.
         knob: Knob,

@@ -31,7 +31,7 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR")]
     run_dir: Option<PathBuf>,
     /// Directory of the profiles of devices
-    #[arg(long, alias = "profiles-dir", value_name = "DIR", default_value_os_t = dirs::profiles())]
+    #[arg(long, value_name = "DIR", default_value_os_t = dirs::profiles())]
     profiles: PathBuf,
     /// Directory of what engines have learned [default: /var/lib/brisk/learned, or learned in another run directory]
     #[arg(long, value_name = "DIR")]

@@ -25,20 +25,17 @@ use crate::{BlockQueue, Error, Paths, Report};
 use self::file::{Loaded, journals, load, save};
 
 /// Version of the file that is written.
-const SCHEMA_VERSION: u32 = 3;
+const SCHEMA_VERSION: u32 = 1;
 
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Record {
-    schema_version: u32,
     pub(crate) name: String,
     pub(crate) owner: Owner,
     /// Settings of block queues.
     pub(crate) entries: Vec<Entry>,
     /// Control groups whose threads were given an I/O priority.
-    #[serde(default)]
     pub(crate) priorities: Vec<PriorityEntry>,
     /// Files that hold one setting each.
-    #[serde(default, alias = "groups")]
     pub(crate) files: Vec<FileEntry>,
 }
 
@@ -49,7 +46,6 @@ pub(crate) struct Entry {
     /// What a loop device carried at the time.
     pub(crate) backing_file: Option<String>,
     /// [`BlockQueue::instance`] at the time.
-    #[serde(default)]
     pub(crate) instance: Option<u64>,
     #[serde(rename = "knob", with = "setting_text")]
     pub(crate) setting: QueueSetting,
@@ -365,7 +361,7 @@ impl Drop for Journal {
 impl Record {
     fn of(name: String, owner: Owner) -> Self {
         let (entries, priorities, files) = (Vec::new(), Vec::new(), Vec::new());
-        Self { schema_version: SCHEMA_VERSION, name, owner, entries, priorities, files }
+        Self { name, owner, entries, priorities, files }
     }
 
     pub(crate) fn len(&self) -> usize {

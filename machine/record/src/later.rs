@@ -3,7 +3,7 @@
 //!
 //! The frame comes where one of them differs from the snapshot before, and lists them all: the id of a counter in the
 //! table of counters, which part of the snapshot has it (the first disk is 0), and its value. A reader leaves out ids
-//! that it does not know. Merged requests had a frame of their own first, which is still read.
+//! that it does not know.
 
 use brisk_core::snapshot::{Counted, Snapshot};
 
@@ -12,9 +12,6 @@ use crate::frame::{self, Kind};
 
 /// Values by counter and part.
 pub(crate) type Later = Vec<((u8, u16), Option<u64>)>;
-
-/// Ids of merged reads and writes.
-const MERGED: [u8; 2] = [1, 2];
 
 /// The frame before `snapshot`, which has this number, when a reader that knows `last` would not expect its values.
 /// `last` is the snapshot that a delta follows; a key follows none.
@@ -34,22 +31,9 @@ pub(crate) fn frame_before(number: u16, last: Option<&Snapshot>, snapshot: &Snap
 }
 
 /// What such a frame holds: the number of the snapshot that follows, and the list; `None` when it is damaged.
-pub(crate) fn decode(kind: Kind, payload: &[u8]) -> Option<(u16, Later)> {
+pub(crate) fn decode(payload: &[u8]) -> Option<(u16, Later)> {
     let (number, list) = payload.split_first_chunk()?;
-    let list = if kind == Kind::Merges { merges(list)? } else { postcard::from_bytes(list).ok()? };
-    Some((u16::from_le_bytes(*number), list))
-}
-
-/// The list of the older frame: reads and writes of each disk.
-fn merges(list: &[u8]) -> Option<Later> {
-    let disks: Vec<Option<(u64, u64)>> = postcard::from_bytes(list).ok()?;
-    let of = |(part, merged): (u16, Option<(u64, u64)>)| {
-        [merged.map(|(reads, _)| reads), merged.map(|(_, writes)| writes)]
-            .into_iter()
-            .zip(MERGED)
-            .map(move |(value, id)| ((id, part), value))
-    };
-    Some((0..).zip(disks).flat_map(of).collect())
+    Some((u16::from_le_bytes(*number), postcard::from_bytes(list).ok()?))
 }
 
 /// Completes a snapshot of this number by the frame before it.
@@ -103,14 +87,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_older_frame_of_merged_requests_is_read() {
-        let list = postcard::to_stdvec(&vec![Some((3u64, 4u64)), None]).expect("a list");
-        let mut read = snapshot(&[None, Some((8, 9))]);
-        complete(&mut read, 5, decode(Kind::Merges, &[&5u16.to_le_bytes(), &list[..]].concat()));
-        assert_eq!(read, snapshot(&[Some((3, 4)), None]));
-    }
-
     proptest! {
         #[test]
         fn they_come_back(
@@ -124,15 +100,15 @@ mod tests {
             let frame = frame_before(number, last, &now).expect("small");
             if let Some(chunk) = frame.strip_suffix(&[0]) {
                 let (kind, payload) = frame::decode(chunk).expect("whole");
-                complete(&mut read, number, decode(Kind::of(kind).expect("known"), &payload));
+                prop_assert_eq!(kind, Kind::Later as u8);
+                complete(&mut read, number, decode(&payload));
             }
             prop_assert_eq!(read, now);
         }
 
         #[test]
         fn no_bytes_make_the_decoder_panic(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
-            let _ = decode(Kind::Later, &bytes);
-            let _ = decode(Kind::Merges, &bytes);
+            let _ = decode(&bytes);
         }
     }
 }

@@ -22,13 +22,12 @@
 //! | 6 | a [`Configuration`] in JSON |
 //! | 7 | a [`Scene`] in JSON |
 //! | 8 | a [`Decided`] in JSON |
-//! | 9 | merged requests of the disks of the snapshot that follows: of earlier versions, read and no longer written |
-//! | 10 | counters that came after format 1: number of the snapshot that follows, and in postcard their values (`later.rs`) |
+//! | 9 | counters that came after format 1: number of the snapshot that follows, and in postcard their values (`later.rs`) |
 //!
 //! Kinds 5 to 8 are the daemon's: configuration, scene and events stand before the snapshot on which was decided, the
 //! decision behind it. Each file of a long session begins with those that hold.
 //!
-//! Kind 10 comes before a snapshot of which such a counter differs from the one before, and before a key; without it
+//! Kind 9 comes before a snapshot of which such a counter differs from the one before, and before a key; without it
 //! they are those of the one before, and before a key not known.
 //!
 //! Kinds that a reader does not know are skipped and counted, so that later versions of brisk can add some. Changing

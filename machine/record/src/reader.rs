@@ -144,7 +144,7 @@ impl<R: BufRead> Reader<R> {
                         }
                     }
                 }
-                Kind::Merges | Kind::Later => match later::decode(kind, &payload) {
+                Kind::Later => match later::decode(&payload) {
                     Some(later) => {
                         self.later = Some(later);
                         continue;
@@ -241,7 +241,7 @@ fn of_the_daemon(kind: Kind, payload: &[u8]) -> Option<Item> {
         Kind::Configuration => serde_json::from_slice(payload).ok().map(Item::Configuration),
         Kind::Scene => serde_json::from_slice(payload).ok().map(Item::Scene),
         Kind::Decided => serde_json::from_slice(payload).ok().map(Item::Decided),
-        Kind::Session | Kind::Key | Kind::Delta | Kind::End | Kind::Merges | Kind::Later => None,
+        Kind::Session | Kind::Key | Kind::Delta | Kind::End | Kind::Later => None,
     }
 }
 

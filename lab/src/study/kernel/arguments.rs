@@ -152,7 +152,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, conflicts_with = "parts")]
     pub(crate) all: bool,
     /// Only the settings that schedulers come with
-    #[arg(long, alias = "defaults")]
+    #[arg(long)]
     pub(crate) untuned: bool,
     /// Search again although an earlier run kept the best settings
     #[arg(long, conflicts_with = "untuned")]

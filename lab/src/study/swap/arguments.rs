@@ -53,7 +53,7 @@ pub(crate) struct Record {
     #[arg(long, value_name = "DEVICE|FILE")]
     pub(crate) area: Option<PathBuf>,
     /// End after this time [default: at Ctrl-C]
-    #[arg(long, alias = "time", value_name = VALUE, value_parser = duration::between(SECOND, 30 * 86_400 * SECOND))]
+    #[arg(long, value_name = VALUE, value_parser = duration::between(SECOND, 30 * 86_400 * SECOND))]
     pub(crate) duration: Option<Duration>,
     /// Interval at which page tables are read, to name pages and to find slots that are not needed any more
     #[arg(

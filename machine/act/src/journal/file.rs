@@ -1,8 +1,8 @@
 //! The file of a journal: one line for each thing that was changed, each with its own checksum.
 //!
 //! ```text
-//! {"schema_version":3,"lines":[
-//! {"crc32":"1f3a0c77","journal":{"version":3,"name":"briskd","owner":{...},"lines":2}},
+//! {"schema_version":1,"lines":[
+//! {"crc32":"1f3a0c77","journal":{"version":1,"name":"briskd","owner":{...},"lines":2}},
 //! {"crc32":"90ab12cd","entry":{"device":"/sys/block/sda","knob":"scheduler","original":"none",...}},
 //! {"crc32":"77e0d1f0","priority":{"group":"4711/user.slice/app-x-1.scope",...}},
 //! {"crc32":"1f3a0c77","journal":{...}}
@@ -11,8 +11,7 @@
 //!
 //! The checksum (CRC-32, as of gzip) covers the bytes from behind its comma to before the last brace. A line whose
 //! checksum does not hold is *lost*: nothing is done by it, and it is counted, because the heads (the first and the
-//! last line, of which one is enough) say how many there are. Versions 1 and 2 were one JSON object without checksums,
-//! and are still read.
+//! last line, of which one is enough) say how many there are.
 //!
 //! Properties: `no_damage_to_a_journal_restores_a_wrong_value`; `a_journal_names_knobs_and_no_other_file`; a file is
 //! replaced in one step.
@@ -30,8 +29,6 @@ use super::{Record, SCHEMA_VERSION};
 use crate::Paths;
 use crate::owner::Owner;
 
-/// Versions that are one JSON object.
-const PLAIN_VERSIONS: std::ops::RangeInclusive<u32> = 1..=2;
 const EXTENSION: &str = "json";
 /// More was not written by brisk.
 const BYTES_MAX: u64 = 64 << 20;
@@ -81,12 +78,6 @@ fn line<T: Serialize>(kind: &str, value: &T) -> io::Result<String> {
 
 /// What the bytes of a file hold; `None` when they are no journal, one of a later brisk, or too damaged to tell whose.
 pub(crate) fn decode(bytes: &[u8]) -> Option<Loaded> {
-    if let Ok(mut record) = serde_json::from_slice::<Record>(bytes)
-        && PLAIN_VERSIONS.contains(&record.schema_version)
-    {
-        record.schema_version = SCHEMA_VERSION;
-        return Some(Loaded { record, lost: 0 });
-    }
     let whole: Vec<(&str, &str)> = bytes.split(|&byte| byte == b'\n').filter_map(checked).collect();
     let of =
         |requested: &'static str| whole.iter().filter(move |(kind, _)| *kind == requested).map(|(_, value)| *value);
@@ -97,9 +88,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Loaded> {
     let mut record = Record::of(head.name, head.owner);
     record.entries.extend(of("entry").filter_map(|value| serde_json::from_str(value).ok()));
     record.priorities.extend(of("priority").filter_map(|value| serde_json::from_str(value).ok()));
-    // Older versions named a file by what it is of.
-    let files = of("file").chain(of("cgroup"));
-    record.files.extend(files.filter_map(|value| serde_json::from_str(value).ok()));
+    record.files.extend(of("file").filter_map(|value| serde_json::from_str(value).ok()));
     let lost = head.lines.saturating_sub(record.len());
     Some(Loaded { record, lost })
 }
@@ -308,24 +297,10 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_an_older_brisk_is_a_file_of_a_control_group() {
-        let owner = Owner { pid: 7, start_ticks: 9, boot_id: "b".to_owned() };
-        let head = line("journal", &Head { version: 3, name: "x".to_owned(), owner, lines: 1 }).expect("in memory");
-        let body = "\"cgroup\":{\"knob\":\"io.weight/a.scope\",\"file\":\"/sys/fs/cgroup/a.scope/io.weight\",\
-                    \"inode\":42,\"original\":\"100\",\"ours\":null}";
-        let old = format!("{{\"crc32\":\"{:08x}\",{body}}}", crc32fast::hash(body.as_bytes()));
-        let loaded =
-            decode(format!("{{\"schema_version\":3,\"lines\":[\n{head},\n{old}\n]}}\n").as_bytes()).expect("whole");
-        let by = By::Knob("io.weight/a.scope".parse().expect("a knob"));
-        let (file, original) = ("/sys/fs/cgroup/a.scope/io.weight".into(), "100".to_owned());
-        assert_eq!(loaded.record.files, [FileEntry { by, file, of: Identity::Inode(42), original, ours: None }]);
-        assert_eq!(loaded.lost, 0);
-    }
-
-    #[test]
     fn a_journal_of_a_later_brisk_is_not_guessed_at() {
         let owner = Owner { pid: 7, start_ticks: 9, boot_id: "b".to_owned() };
-        let head = line("journal", &Head { version: 4, name: "x".to_owned(), owner, lines: 0 }).expect("in memory");
-        assert!(decode(format!("{{\"schema_version\":4,\"lines\":[\n{head},\n{head}\n]}}\n").as_bytes()).is_none());
+        let head = line("journal", &Head { version: SCHEMA_VERSION + 1, name: "x".to_owned(), owner, lines: 0 })
+            .expect("in memory");
+        assert!(decode(format!("{head}\n{head}\n").as_bytes()).is_none());
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::{Child, Command, Stdio};
 
-use brisk_act::{Actuator, restore_leftovers};
+use brisk_act::Actuator;
 use brisk_core::action::Setting;
 use brisk_core::knob::{Knob, QueueSetting};
 use brisk_core::outcome::{Outcome, Outcomes};
@@ -339,28 +339,6 @@ fn a_journal_that_cannot_be_written_forbids_every_change() {
         assert!(matches!(&outcome, Outcome::Refused { why } if why.contains("nothing is changed")), "{outcome:?}");
     }
     assert_eq!(machine.all(), before);
-}
-
-#[test]
-fn a_journal_of_the_first_version_is_undone() {
-    let machine = FixtureTree::new();
-    let before = machine.all();
-    machine.write("sda", "queue/scheduler", "none mq-deadline [kyber] bfq\n");
-    machine.write("sda", "queue/read_ahead_kb", "512\n");
-    let entry = |knob: &str, original: &str, ours: &str| {
-        serde_json::json!({ "device": machine.path("sda", "").to_str().expect("UTF-8").trim_end_matches('/'),
-            "backing_file": null, "knob": knob, "original": original, "ours": ours })
-    };
-    let record = serde_json::json!({ "schema_version": 1, "name": "study",
-        "owner": { "pid": 1, "start_ticks": 1, "boot_id": "" },
-        "entries": [entry("read_ahead_kb", "128", "512"), entry("scheduler", "mq-deadline", "kyber")] });
-    fs::create_dir_all(&machine.paths.journal).expect("fixture");
-    fs::write(machine.paths.journal.join("study.1.json"), record.to_string()).expect("fixture");
-    let reports = restore_leftovers(&machine.paths).expect("leftovers");
-    let restored = [("sda".to_owned(), "scheduler".to_owned()), ("sda".to_owned(), "read_ahead_kb".to_owned())];
-    assert_eq!(reports[0].1.restored, restored);
-    assert_eq!(machine.all(), before);
-    assert_eq!(machine.journals(), 0);
 }
 
 /// A process that does nothing until its input ends.

@@ -11,12 +11,12 @@ use crate::fixture_tree::FixtureTree;
 fn write_journal(paths: &Paths, lines: &[(&str, serde_json::Value)]) -> std::path::PathBuf {
     let boot_id = fs::read_to_string(paths.proc.join("sys/kernel/random/boot_id")).unwrap_or_default();
     let owner = serde_json::json!({ "pid": 999_999, "start_ticks": 1, "boot_id": boot_id.trim() });
-    let head = serde_json::json!({ "version": 3, "name": "briskd", "owner": owner, "lines": lines.len() });
+    let head = serde_json::json!({ "version": 1, "name": "briskd", "owner": owner, "lines": lines.len() });
     let all = std::iter::once(("journal", head)).chain(lines.iter().cloned()).map(|(kind, value)| {
         let body = format!("\"{kind}\":{value}");
         format!("{{\"crc32\":\"{:08x}\",{body}}}", crc32fast::hash(body.as_bytes()))
     });
-    let text = format!("{{\"schema_version\":3,\"lines\":[\n{}\n]}}\n", all.collect::<Vec<_>>().join(",\n"));
+    let text = format!("{{\"schema_version\":1,\"lines\":[\n{}\n]}}\n", all.collect::<Vec<_>>().join(",\n"));
     fs::create_dir_all(&paths.journal).expect("made");
     let file = paths.journal.join("briskd.999999.json");
     fs::write(&file, text).expect("written");

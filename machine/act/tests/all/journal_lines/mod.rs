@@ -14,7 +14,7 @@ pub(crate) fn with(text: &str, change: impl Fn(&str, &mut Value)) -> String {
         format!("{{\"crc32\":\"{:08x}\",{body}}}", crc32fast::hash(body.as_bytes()))
     });
     let lines: Vec<String> = lines.collect();
-    format!("{{\"schema_version\":3,\"lines\":[\n{}\n]}}\n", lines.join(",\n"))
+    format!("{{\"schema_version\":1,\"lines\":[\n{}\n]}}\n", lines.join(",\n"))
 }
 
 /// The file as if its owner had died.
