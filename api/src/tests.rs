@@ -89,6 +89,7 @@ fn app_memory() -> AppMemory {
     AppMemory {
         group: "app-x-1.scope".to_owned(),
         id: "x".to_owned(),
+        user: Some(1000),
         importance: brisk_core::survey::Importance::Background,
         reason: Reason::rule("not_in_front"),
         memory_bytes: Some(1),

@@ -2,6 +2,7 @@
 
 mod choose;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
@@ -13,6 +14,7 @@ use brisk_core::group::{self, is_meant};
 use brisk_core::text::one_line;
 use brisk_core::units::{format_bytes, three_digits};
 use brisk_daemon::config::Choice;
+use brisk_program::users;
 use clap::Subcommand;
 
 use crate::status::Socket;
@@ -75,9 +77,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 pub(crate) fn explain(apps: &Apps, name: &str) -> Option<String> {
     let of_name = |(_, row): &(usize, &AppMemory)| row.id == name || is_meant(&row.group, name);
     let found: Vec<(usize, &AppMemory)> = apps.survey.apps.iter().enumerate().filter(of_name).collect();
+    let shared = apps.survey.shared_ids();
     let mut text = String::new();
     for (place, row) in &found {
-        let (id, group) = (one_line(&row.id), one_line(group::name(&row.group)));
+        let (id, group) = (one_line(&called(row, &shared)), one_line(group::name(&row.group)));
         let _ = writeln!(text, "{id} ({group}) is {}: {}", row.importance.name(), row.reason);
         let memory = row.memory_bytes.map_or_else(|| "an unknown amount".to_owned(), format_bytes);
         let swap = row.swap_bytes.map_or_else(String::new, |bytes| format!(", and {} in swap", format_bytes(bytes)));
@@ -147,9 +150,10 @@ fn text(apps: &Apps, all: bool, idle: Option<&str>) -> String {
     if shown.is_empty() {
         text += "no app runs in a control group of its own\n";
     } else {
+        let shared = survey.shared_ids();
         let _ = writeln!(text, "{}", columns());
         shown.iter().enumerate().for_each(|(place, row)| {
-            let _ = writeln!(text, "{}", line(place, row));
+            let _ = writeln!(text, "{}", line(place, row, &called(row, &shared)));
         });
     }
     if !others.is_empty() {
@@ -172,7 +176,13 @@ fn columns() -> String {
     ))
 }
 
-fn line(place: usize, row: &AppMemory) -> String {
+/// The id, and the user's name where another user has an app of that id.
+fn called(row: &AppMemory, shared: &BTreeSet<&str>) -> String {
+    let user = row.user.filter(|_| shared.contains(row.id.as_str()));
+    user.map_or_else(|| row.id.clone(), |user| format!("{} ({})", row.id, users::called(user)))
+}
+
+fn line(place: usize, row: &AppMemory, name: &str) -> String {
     let bytes = |bytes: Option<u64>| bytes.map_or_else(|| "-".to_owned(), format_bytes);
     let (taken, why) = match &row.protected {
         Some(reason) => ("never".to_owned(), reason.to_string()),
@@ -184,7 +194,7 @@ fn line(place: usize, row: &AppMemory) -> String {
     };
     format!(
         "{:<32} {:<11} {:>9} {:>9} {:>6}  {taken:<9} {why}{}",
-        one_line(&row.id),
+        one_line(name),
         row.importance.name(),
         bytes(row.memory_bytes),
         bytes(row.swap_bytes),
@@ -264,6 +274,21 @@ mod tests {
         assert_eq!(words(lines[3]), "front foreground 100 MiB - 12.5 never focused");
         assert_eq!(lines[4], "and 1 services and other groups, from which nothing is taken (--all shows them)");
         assert_eq!(lines.len(), 5);
+    }
+
+    #[test]
+    fn apps_of_one_id_have_the_names_of_their_users() {
+        let mut apps = apps(true);
+        apps.survey.apps.iter_mut().take(2).for_each(|row| row.id = "game".to_owned());
+        (apps.survey.apps[0].user, apps.survey.apps[1].user) = (Some(0), Some(4_294_000_000));
+        let text = plain(&super::text(&apps, false, None));
+        let names: Vec<&str> = text.lines().skip(2).take(2).filter_map(|line| line.split("  ").next()).collect();
+        assert_eq!(names, ["game (root)", "game (4294000000)"]);
+        let text = explain(&apps, "game").expect("two apps");
+        assert!(text.contains("game (root) (app-game-1.scope) is") && text.contains("game (4294000000) ("), "{text}");
+        // One user's alone need no name.
+        apps.survey.apps[1].user = Some(0);
+        assert!(!plain(&super::text(&apps, false, None)).contains("root"));
     }
 
     #[test]

@@ -3,10 +3,13 @@
 //!
 //! A person asks about a [`Topic`]; each engine returns what it knows of it as [`Shown`], or nothing.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::{Deserialize, Serialize};
 
 use crate::app::{Branch, Preference};
 use crate::decision::Observed;
+use crate::order::Gather as _;
 use crate::reason::Reason;
 
 /// What a person asks about.
@@ -129,6 +132,18 @@ pub struct MemorySurvey {
     pub apps: Vec<AppMemory>,
 }
 
+impl MemorySurvey {
+    /// Ids that apps of several users have: an id alone does not tell them apart.
+    #[must_use]
+    pub fn shared_ids(&self) -> BTreeSet<&str> {
+        let mut users: BTreeMap<&str, BTreeSet<Option<u32>>> = BTreeMap::new();
+        for app in self.apps.iter().filter(|app| !app.id.is_empty()) {
+            users.entry(&app.id).or_default().insert(app.user);
+        }
+        users.into_iter().filter(|(_, users)| users.len() > 1).map(|(id, _)| id).gather_set()
+    }
+}
+
 /// Memory of an app.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AppMemory {
@@ -136,6 +151,8 @@ pub struct AppMemory {
     pub group: String,
     /// Its id.
     pub id: String,
+    /// Whose it is; `None` when unknown.
+    pub user: Option<u32>,
     /// Its importance.
     pub importance: Importance,
     /// Why it has that.

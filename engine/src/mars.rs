@@ -132,8 +132,8 @@ pub struct Group {
     pub regrets: BackOff,
     /// Nothing is written out until then, since it was refused or did not help.
     pub left_alone_until_ns: Option<u64>,
-    /// It is not frozen until then, since that was refused.
-    pub freeze_refused_until_ns: Option<u64>,
+    /// It is not frozen as long as this is on, since that was refused or dropped.
+    pub no_freeze: BackOff,
     /// Its hot set is being laid out anew.
     pub laying_out: bool,
 }

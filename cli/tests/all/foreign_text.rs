@@ -65,6 +65,7 @@ fn apps() -> Apps {
     let row = AppMemory {
         group: HOSTILE.into(),
         id: HOSTILE.into(),
+        user: None,
         importance: Importance::ALL[0].0,
         reason: reason(),
         memory_bytes: Some(1 << 20),

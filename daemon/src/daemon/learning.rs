@@ -65,6 +65,10 @@ impl Daemon {
 
     /// Forgets an app, or all, in engines and files; with all, the record too, which has the launches of all.
     pub(super) fn forget(&mut self, app: Option<&str>) -> Result<Reply, Fault> {
+        if !self.moment.events.is_empty() {
+            // Engines would learn from what has happened before, once they have forgotten.
+            self.round();
+        }
         let mut known = self.policy.engines.forget(app) | self.policy.trials.forget(app);
         if !self.options.dry_run {
             // A text that waits would bring the app back. The person waits for the answer.
@@ -74,9 +78,8 @@ impl Daemon {
             self.policy.saved.clear();
         }
         if app.is_none() {
-            // Both name the apps that were used.
+            // They name the apps that were used.
             self.state.actions.clear();
-            self.moment.events.clear();
             let recorded = self.writer.forget_record(self.moment.now);
             known |= recorded.map_err(|error| Fault::CannotForget(in_one_line(&error)))?;
         }

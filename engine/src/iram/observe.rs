@@ -25,8 +25,9 @@ const REST_S: f64 = 1.0;
 const REGRET_NS: u64 = 60 * S_NS;
 /// What was refused is not tried again for this time.
 const REFUSED_NS: u64 = 600 * S_NS;
-/// Nor is reclaim that got less than was asked for, for this time: what is left may be swappable later.
-const RECLAIM_REFUSED_NS: u64 = 30 * S_NS;
+/// Nor, for this time, is reclaim that got less than was asked for, as what is left may be swappable later, or a freeze,
+/// which is refused for what the app does at that moment.
+const REFUSED_NOW_NS: u64 = 30 * S_NS;
 /// What was not done, since the daemon is paused or only plans, is requested again after this time.
 const NOT_DONE_NS: u64 = 30 * S_NS;
 /// Apps that are sampled, those of the largest need: of fewer than run something is kept, so that all together would
@@ -159,7 +160,7 @@ fn take_outcome(next: &mut State, now_ns: u64, once: &Once, outcome: &Outcome) {
     // Another engine swapped out in that round: the group is as good as before.
     let gave_way = *outcome == Outcome::Dropped && once.swaps_out();
     if matches!(outcome, Outcome::Refused { .. } | Outcome::Dropped) && !gave_way {
-        let span_ns = if step == Step::Reclaim { RECLAIM_REFUSED_NS } else { REFUSED_NS };
+        let span_ns = if matches!(step, Step::Reclaim | Step::Freeze) { REFUSED_NOW_NS } else { REFUSED_NS };
         next.waits.insert((group.to_owned(), step), now_ns.saturating_add(span_ns));
         if step == Step::Reclaim
             && let Some(known) = next.groups.get_mut(group)

@@ -33,6 +33,7 @@ pub(crate) fn survey(config: &Config, state: &State, observed: &Observed<'_>) ->
     let row = |one: &candidates::Candidate<'_>| AppMemory {
         group: one.app.group.clone(),
         id: one.app.id.clone(),
+        user: one.app.user,
         importance: one.rated.level,
         reason: one.rated.reason.clone(),
         memory_bytes: one.memory_bytes,

@@ -10,12 +10,16 @@ use brisk_core::event::{Event, EventKind};
 use brisk_core::outcome::Outcome;
 use brisk_core::pages::{AppPages, Touched};
 
+use crate::kit::BackOff;
 use crate::mars::config::Config;
 use crate::mars::window::Window;
 use crate::mars::{Group, LEFT_ALONE_MAX_S, S_NS, Scan, State, live};
 
 /// What was refused is not tried again for this time.
 const REFUSED_NS: u64 = 600 * S_NS;
+/// A freeze is refused for what the app does at that moment: it plays, or is in front. It is asked for again after this
+/// time, doubled each time up to [`REFUSED_NS`].
+const FREEZE_REFUSED_S: u64 = 15;
 /// What was dropped, since another engine or app came first, is tried again after this time.
 const DROPPED_NS: u64 = 5 * S_NS;
 /// What was held out is scanned for, and requested, no sooner than after this time: a block of its trial begins with as
@@ -110,7 +114,7 @@ fn take_event(config: &Config, next: &mut State, event: &Event) {
         EventKind::Configured => {
             next.refused.clear();
             for group in next.groups.values_mut() {
-                (group.left_alone_until_ns, group.freeze_refused_until_ns) = (None, None);
+                (group.left_alone_until_ns, group.no_freeze) = (None, BackOff::default());
             }
         }
         _ => {}
@@ -193,8 +197,12 @@ fn take_outcome(next: &mut State, at_ns: u64, once: &Once, outcome: &Outcome) {
         }
         Once::Freeze { .. } if !is_done => {
             next.frozen.remove(group);
-            of.freeze_refused_until_ns = until_ns.or(of.freeze_refused_until_ns);
+            match outcome {
+                Outcome::Refused { .. } => drop(of.no_freeze.begin(at_ns, FREEZE_REFUSED_S, REFUSED_NS / S_NS)),
+                _ => of.no_freeze.until_ns = until_ns.or(of.no_freeze.until_ns),
+            }
         }
+        Once::Freeze { .. } => of.no_freeze = BackOff::default(),
         // Outcomes come in the order of requests: that of the one that was cut short is the first.
         Once::PageOut { .. } if of.cut_short.take().is_some() => {}
         Once::PageOut { .. } => {

@@ -317,7 +317,7 @@ impl Round<'_> {
 
     pub(crate) fn may_freeze(&self, one: &Candidate<'_>) -> bool {
         let of = self.next.groups.get(&one.app.group);
-        let refused = of.and_then(|of| of.freeze_refused_until_ns).is_some_and(|until_ns| self.next.at_ns < until_ns);
+        let refused = of.is_some_and(|of| of.no_freeze.is_on(self.next.at_ns));
         self.config.freeze && one.may_be_frozen() && !self.is_still(one) && !refused
     }
 

@@ -31,6 +31,9 @@ pub enum Error {
     /// A program made more of it than brisk reads: any user can.
     #[error("{what} are more than brisk reads ({limit}): that app is left out")]
     TooMuch { what: &'static str, limit: &'static str },
+    /// Files that were opened before are closed more slowly than they come: see `closing`.
+    #[error("the files of launches before still wait to be closed: their device is busy")]
+    StillClosing,
     #[error("'{name}' is not the name of a block device: give the name as in /sys/block, such as mmcblk0")]
     Name { name: String },
 }

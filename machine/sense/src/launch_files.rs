@@ -60,7 +60,10 @@ impl Sense {
     ) -> Result<LaunchFiles> {
         let pages = self.app_pages(pids)?;
         let mapped_files = by_file(&pages);
-        if mapped_files.len() > FILES_MAX || is_stuck() {
+        if is_stuck() {
+            return Err(Error::StillClosing);
+        }
+        if mapped_files.len() > FILES_MAX {
             return Err(Error::TooMuch { what: "the files of a launch", limit: "2048" });
         }
         let opened = opened.filter(|opened| mapped_files.len() + opened.len() <= FILES_MAX);

@@ -4,6 +4,7 @@ use brisk_api::{AppMemory, Ladder, Phase};
 use brisk_core::app::EndOrder;
 use brisk_core::survey::{Importance, Step};
 use brisk_core::units::three_digits;
+use brisk_program::users;
 use maud::{Markup, html};
 
 use super::{Block, Parts, View, id_of};
@@ -40,9 +41,11 @@ pub(super) fn add(view: &View<'_>, machine: &Machine, parts: &mut Parts) {
             }
         },
     );
+    let shared = survey.shared_ids();
     let rows = shown.iter().enumerate().map(|(place, row)| {
         let id = id_of("app", &row.group);
-        let html = line(view, row, place, &id, &wish(view, machine, row));
+        let user = row.user.filter(|_| shared.contains(row.id.as_str())).map(users::called);
+        let html = line(view, row, place, (&id, user.as_deref()), &wish(view, machine, row));
         Block::new(id, html)
     });
     parts.lists.push(("app-list", rows.collect()));
@@ -92,7 +95,8 @@ fn wish(view: &View<'_>, machine: &Machine, row: &AppMemory) -> Markup {
     view.form(&[("do", "app"), ("app", row.id.as_str())], None, &buttons)
 }
 
-fn line(view: &View<'_>, row: &AppMemory, place: usize, id: &str, wish: &Markup) -> Markup {
+/// `user` is the name of the app's user where another user has an app of that id.
+fn line(view: &View<'_>, row: &AppMemory, place: usize, (id, user): (&str, Option<&str>), wish: &Markup) -> Markup {
     let language = view.language;
     let bytes = |bytes: Option<u64>| bytes.map_or_else(|| "–".to_owned(), |bytes| language.bytes(bytes >> 16 << 16));
     let (taken, why) = match &row.protected {
@@ -111,7 +115,7 @@ fn line(view: &View<'_>, row: &AppMemory, place: usize, id: &str, wish: &Markup)
     };
     html! {
         tr id=(id) data-name=(name.to_lowercase()) {
-            th scope="row" title=(row.group) { (name) }
+            th scope="row" title=(row.group) { (name) @if let Some(user) = user { " (" (user) ")" } }
             (cell(texts::HAS_MEMORY, "n", &html! { (bytes(row.memory_bytes)) }))
             (cell(texts::IN_SWAP, "n", &html! { (bytes(row.swap_bytes)) }))
             (cell(texts::NEXT, "n", &html! { (language.percent(row.chance * 100.0)) }))

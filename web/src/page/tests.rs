@@ -38,6 +38,7 @@ fn app(id: &str, memory_bytes: u64) -> AppMemory {
     AppMemory {
         group: format!("app-{id}-1.scope"),
         id: id.to_owned(),
+        user: None,
         importance: Importance::Background,
         reason: Reason::rule("not_in_front"),
         memory_bytes: Some(memory_bytes),

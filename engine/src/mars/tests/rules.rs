@@ -389,11 +389,31 @@ fn what_is_not_done_is_not_requested_in_each_round() {
         assert_eq!(actions(&first), ["freeze app-a.scope"]);
         let again = machine.after(50, 10, &performed(&first, &outcome));
         assert!(!actions(&again).contains(&"freeze app-a.scope".to_owned()), "{outcome:?}");
-        let until_ns = machine.state.groups["app-a.scope"].freeze_refused_until_ns.expect("refused");
+        let until_ns = machine.state.groups["app-a.scope"].no_freeze.until_ns.expect("refused");
         let waits = until_ns - machine.now.at_ns > 60 * S_NS;
         assert_eq!(waits, outcome == Outcome::HeldOut, "{outcome:?}: scans for nothing cost time");
         assert!(actions(&machine.step(10, &[EventKind::Configured])).contains(&"freeze app-a.scope".to_owned()));
     }
+}
+
+#[test]
+fn a_freeze_that_was_refused_is_asked_for_again_soon_and_then_later_and_later() {
+    let mut machine = used(Config::default());
+    let refused = Outcome::Refused { why: "a is not frozen: it plays or records sound".to_owned() };
+    let mut at_s = Vec::new();
+    let mut heard = vec![scanned(&[(0, PAGES)], &[]), nothing_of("b")];
+    for _ in 0..2_000 {
+        let step = machine.step(10, &heard);
+        heard.clear();
+        if actions(&step).contains(&"freeze app-a.scope".to_owned()) {
+            at_s.push(machine.now.at_ns / S_NS);
+            heard = performed(&step, &refused);
+        }
+        heard.extend([scanned(&[(0, PAGES)], &[]), nothing_of("b")]);
+    }
+    let gaps: Vec<u64> = at_s.windows(2).map(|two| two[1] - two[0]).collect();
+    assert!(gaps.len() > 6 && gaps[0] <= 20 && gaps.iter().all(|gap| *gap <= 605), "{gaps:?}");
+    assert!(gaps.windows(2).all(|two| two[0] <= two[1]), "{gaps:?}");
 }
 
 #[test]

@@ -9,16 +9,24 @@ use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use brisk_core::launch::LaunchFiles;
 use brisk_core::pages::PageRange;
 use brisk_requires::Capability;
-use brisk_sense::{OpenedFiles, Sense, TAKEN_MAX};
+use brisk_sense::{Error, Opened, OpenedFiles, Sense, TAKEN_MAX};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap};
 
 const PAGE: usize = 4096;
 const PAGES: usize = 256;
 const FILE: &str = "BRISK_SENSE_TEST_MAPS";
+
+/// Held while opens are watched: the kernel's list has those of all processes, and a bound.
+static TURN: Mutex<()> = Mutex::new(());
+
+fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 #[test]
 #[ignore = "is run by the other tests"]
@@ -76,7 +84,14 @@ impl Mapper {
     }
 
     fn files_and(&self, opened: Option<&BTreeSet<PathBuf>>, is_private: &dyn Fn(&str) -> bool) -> LaunchFiles {
-        Sense::new(self.root.path()).launch_files(&[self.child.id()], opened, is_private).expect("readable")
+        let sense = Sense::new(self.root.path());
+        loop {
+            match sense.launch_files(&[self.child.id()], opened, is_private) {
+                // Those of the other tests of this program: this file system is written by all of them.
+                Err(Error::StillClosing) => std::thread::yield_now(),
+                found => return found.expect("readable"),
+            }
+        }
     }
 }
 
@@ -137,8 +152,22 @@ fn private_and_deleted_files_are_left_out() {
     assert!(!is_data(&mapper.files(&|_| false)));
 }
 
+/// All that is in the list of opens by now, in parts.
+fn taken(watch: &OpenedFiles, is_wanted: impl Fn(u32) -> bool) -> Vec<Opened> {
+    let mut parts = Vec::new();
+    loop {
+        let opened = watch.take(&is_wanted).expect("the list");
+        let has_more = opened.has_more;
+        parts.push(opened);
+        if !has_more {
+            return parts;
+        }
+    }
+}
+
 #[test]
 fn a_file_that_was_only_read_is_used_where_it_was_watched() {
+    let _turn = turn();
     let Some(parent) = parent() else { return };
     let watch = match OpenedFiles::watch(&Sense::default()) {
         Ok(watch) => watch,
@@ -150,10 +179,10 @@ fn a_file_that_was_only_read_is_used_where_it_was_watched() {
     let mut reader = Command::new("cat").arg(&path).stdout(Stdio::null()).spawn().expect("cat");
     assert!(reader.wait().expect("it ends").success());
     let pid = reader.id();
-    let opened: BTreeSet<PathBuf> =
-        watch.take(|of| of == pid).expect("the list").files.into_iter().map(|(_, path)| path).collect();
+    let all = || taken(&watch, |of| of == pid).into_iter().flat_map(|part| part.files).map(|(_, path)| path);
+    let opened: BTreeSet<PathBuf> = all().collect();
     assert!(opened.contains(&path), "{opened:?}");
-    assert_eq!(watch.take(|of| of == pid).expect("the list").files, BTreeSet::new(), "each is told once");
+    assert_eq!(all().count(), 0, "each is told once");
     let with = mapper.files_and(Some(&opened), &|_| false);
     let of = |found: &LaunchFiles, name: &str| found.files.iter().find(|one| one.file.path.ends_with(name)).cloned();
     let read = of(&with, "/read").expect("it was opened");
@@ -169,6 +198,7 @@ fn a_file_that_was_only_read_is_used_where_it_was_watched() {
 
 #[test]
 fn a_flood_of_opens_is_taken_in_parts_and_says_its_losses() {
+    let _turn = turn();
     let Some(parent) = parent() else { return };
     let watch = match OpenedFiles::watch(&Sense::default()) {
         Ok(watch) => watch,
@@ -181,17 +211,7 @@ fn a_flood_of_opens_is_taken_in_parts_and_says_its_losses() {
     let paths: Vec<PathBuf> = (0..limit.min(50_000) + 100).map(|at| dir.path().join(at.to_string())).collect();
     paths.iter().for_each(|path| drop(File::create(path).expect("made")));
     // This process's own opens are left out, but not in the kernel's list.
-    let all = || {
-        let mut parts = Vec::new();
-        loop {
-            let opened = watch.take(|_| true).expect("the list");
-            let has_more = opened.has_more;
-            parts.push(opened);
-            if !has_more {
-                return parts;
-            }
-        }
-    };
+    let all = || taken(&watch, |_| true);
     let parts = all();
     assert!(parts.len() > limit.min(50_000) / (TAKEN_MAX + 500), "{}", parts.len());
     assert_eq!(parts.iter().any(|part| part.has_lost), limit <= 50_000, "of {limit}");
