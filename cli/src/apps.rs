@@ -80,7 +80,8 @@ pub(crate) fn explain(apps: &Apps, name: &str) -> Option<String> {
     let shared = apps.survey.shared_ids();
     let mut text = String::new();
     for (place, row) in &found {
-        let (id, group) = (one_line(&called(row, &shared)), one_line(group::name(&row.group)));
+        let called = called(row, &shared);
+        let (id, group) = (one_line(&called), one_line(group::name(&row.group)));
         let _ = writeln!(text, "{id} ({group}) is {}: {}", row.importance.name(), row.reason);
         let memory = row.memory_bytes.map_or_else(|| "an unknown amount".to_owned(), format_bytes);
         let swap = row.swap_bytes.map_or_else(String::new, |bytes| format!(", and {} in swap", format_bytes(bytes)));
