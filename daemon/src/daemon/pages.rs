@@ -268,7 +268,8 @@ impl Daemon {
             let found = self.attempts.using(part::LAUNCH_FILES, || sense.launch_files(&pids, opened, &is_left_out));
             let files = match found {
                 Ok(Ok(files)) => files,
-                Err(_rests) => LaunchFiles::default(),
+                // A later launch tells, once the device is less busy.
+                Err(_rests) | Ok(Err(brisk_sense::Error::StillClosing)) => LaunchFiles::default(),
                 Ok(Err(error)) => {
                     self.report_trouble(format!("the files of launches are not known: {}", in_one_line(&error)));
                     LaunchFiles::default()
