@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::app::{Branch, Preference};
 use crate::decision::Observed;
-use crate::order::Gather as _;
 use crate::reason::Reason;
 
 /// What a person asks about.
@@ -140,7 +139,7 @@ impl MemorySurvey {
         for app in self.apps.iter().filter(|app| !app.id.is_empty()) {
             users.entry(&app.id).or_default().insert(app.user);
         }
-        users.into_iter().filter(|(_, users)| users.len() > 1).map(|(id, _)| id).gather_set()
+        users.into_iter().filter(|(_, users)| users.len() > 1).map(|(id, _)| id).collect()
     }
 }
 

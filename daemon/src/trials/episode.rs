@@ -7,7 +7,6 @@ use brisk_core::action::Once;
 use brisk_core::app::{App, Tolerance};
 use brisk_core::decision::Observed;
 use brisk_core::event::EventKind;
-use brisk_core::order::Gather as _;
 use brisk_core::outcome::Outcome;
 use brisk_core::snapshot::{AppTotals, DiskTotals, Snapshot, StallTotals};
 use brisk_core::trial::{Ended, Figure, Span, Subject, Sums};
@@ -112,7 +111,7 @@ impl Episode {
 
     /// Sums up the apps that have ended.
     fn drop_ended(&mut self, observed: &Observed<'_>) {
-        let there: BTreeSet<&str> = observed.apps.iter().map(|app| app.group.as_str()).gather_set();
+        let there: BTreeSet<&str> = observed.apps.iter().map(|app| app.group.as_str()).collect();
         let has_ended = |group: &String| !there.contains(group.as_str());
         for (_, app) in self.last.extract_if(.., |group, _| has_ended(group)) {
             self.ended.add(&app, &self.from);
