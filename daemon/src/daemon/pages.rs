@@ -269,7 +269,7 @@ impl Daemon {
             let files = match found {
                 Ok(Ok(files)) => files,
                 // A later launch tells, once the device is less busy.
-                Err(_rests) | Ok(Err(brisk_sense::Error::StillClosing)) => LaunchFiles::default(),
+                Err(_) | Ok(Err(brisk_sense::Error::StillClosing)) => LaunchFiles::default(),
                 Ok(Err(error)) => {
                     self.report_trouble(format!("the files of launches are not known: {}", in_one_line(&error)));
                     LaunchFiles::default()
