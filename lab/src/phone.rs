@@ -44,7 +44,7 @@ mod samples;
 mod user;
 mod writer;
 
-pub use catalogue::{App, Catalogue, WindowMark};
+pub use catalogue::{App, Catalogue};
 pub(crate) use catalogue::{TEXT as CATALOGUE_TEXT, of_command, on_this_machine};
 pub(crate) use documents::all as documents;
 pub use error::{Error, Result};

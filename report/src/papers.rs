@@ -6,8 +6,6 @@
 //! Figures that exist only as drawings are not read off with a ruler: what the text and the tables do not say is not
 //! here.
 
-pub mod apps;
-
 use crate::results::Direction::{self, Read, Write};
 use crate::results::Pattern::{self, Random, Sequential};
 
@@ -175,11 +173,6 @@ pub fn for_preset(preset: &str) -> Option<&'static Published> {
 const DISSERTATION: &str = "Nguyen, dissertation, sections 4.2.3 to 4.2.5, 4.5.2 and 4.5.3";
 /// The paper on swapping for mobile devices.
 const MARS: &str = "Guo et al., MARS, tables 1 and 2";
-/// The paper on the latency that users perceive.
-const PERCEIVED: &str =
-    "the paper on user-perceived latency and storage-stack optimizations, section 3 (figures 2 and 3)";
-/// The study of storage on phones, on what other storage could give.
-const REVISITING_WHAT_IF: &str = "Kim et al., Revisiting Storage for Smartphones, section 5.1 (figure 13)";
 /// The study of storage on phones.
 const REVISITING: &str = "Kim et al., Revisiting Storage for Smartphones, table III (on the phone) and figure 15";
 

@@ -73,7 +73,6 @@ pub const CHANGE: Measure = shown("change", MS);
 pub const EFFECT: Measure = words("effect");
 pub const ENDED: Measure = shown("ended", TALLY);
 pub const ENDING: Measure = words("ending");
-pub const ENERGY_COLUMN: Measure = lower("energy", ENERGY);
 pub const FIRST_FRAME: Measure = lower("first frame", MS);
 pub const FIRST_PROCESS: Measure = lower("first process", MS);
 pub const FIRST_WINDOW: Measure = lower("first window", MS);

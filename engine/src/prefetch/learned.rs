@@ -114,14 +114,6 @@ pub struct Tally {
     pub used_bytes: u64,
 }
 
-impl Tally {
-    /// Share that was used, 0 to 1; `None` before anything was asked for.
-    #[must_use]
-    pub fn hit_rate(&self) -> Option<f64> {
-        (self.asked_bytes > 0).then(|| self.used_bytes as f64 / self.asked_bytes as f64)
-    }
-}
-
 /// What is known of the launches of an app.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

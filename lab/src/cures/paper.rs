@@ -26,15 +26,6 @@ pub const CACHE_BYTES: u64 = 6_000_000;
 /// The index of the browser's cache, and its other database.
 pub const DATABASE_BYTES: (u64, u64) = (137_000, 34_000);
 
-/// Run time on Kingston's card over that on RiData's: by how much each exceeds the best one (sect. 4.1).
-#[must_use]
-pub fn kingston_over_ridata(app: App) -> f64 {
-    match app {
-        App::WebBench => (1.0 + 20.4) / (1.0 + 1.87),
-        App::Facebook => (1.0 + 5.75) / (1.0 + 0.8),
-    }
-}
-
 /// How much faster a solution made a run, as the text says it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gain {
@@ -148,11 +139,5 @@ mod tests {
         }
         assert!(gain(RIDATA, App::WebBench, "raid0_4k").is_some());
         assert_eq!(gain("emmc-5.1", App::WebBench, "raid0_4k"), None);
-    }
-
-    #[test]
-    fn the_two_cards_differ_as_section_four_says() {
-        assert!((kingston_over_ridata(App::WebBench) - 7.46).abs() < 0.01);
-        assert!((kingston_over_ridata(App::Facebook) - 3.75).abs() < 0.01);
     }
 }

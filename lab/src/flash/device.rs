@@ -244,12 +244,6 @@ impl Device {
         unsafe { *raw::bf_counters(self.raw.as_ptr()) }
     }
 
-    /// Sets the counters to zero.
-    pub fn reset_counters(&mut self) {
-        // SAFETY: the device is alive.
-        unsafe { raw::bf_reset_counters(self.raw.as_ptr()) };
-    }
-
     /// Injects a fault; at most 16 at a time.
     ///
     /// # Errors

@@ -143,7 +143,6 @@ unsafe extern "C" {
     pub(crate) fn bf_collect(device: *mut RawDevice, completion: *mut RawCompletion) -> c_int;
     pub(crate) fn bf_in_flight(device: *const RawDevice) -> u32;
     pub(crate) fn bf_counters(device: *const RawDevice) -> *const Counters;
-    pub(crate) fn bf_reset_counters(device: *mut RawDevice);
     pub(crate) fn bf_fault_read_error(device: *mut RawDevice, page: u64, pages: u64) -> c_int;
     pub(crate) fn bf_fault_timeout(device: *mut RawDevice, page: u64, pages: u64) -> c_int;
     pub(crate) fn bf_clear_faults(device: *mut RawDevice, now: u64);

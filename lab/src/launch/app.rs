@@ -30,11 +30,9 @@ pub struct App {
     pub env: Vec<(OsString, OsString)>,
     /// Whether to begin with an empty environment instead of brisk's own.
     pub clean_env: bool,
-    /// Root directory, if changed (needs root).
-    pub root: Option<PathBuf>,
     /// User, if changed (needs root).
     pub user: Option<User>,
-    /// Working directory in `root`.
+    /// Working directory, if changed.
     pub working_dir: Option<PathBuf>,
     /// Directories of control groups that it joins in addition to its scope, such as a memory group of version 1.
     pub groups: Vec<PathBuf>,
@@ -75,17 +73,14 @@ impl App {
         command.spawn().map_err(|error| Error::Program {
             program: program.to_string_lossy().into_owned(),
             reason: match error.kind() {
-                io::ErrorKind::NotFound => match &self.root {
-                    Some(root) => format!("there is no such program in {}", root.display()),
-                    None => "there is no such program; check the spelling and PATH".to_owned(),
-                },
+                io::ErrorKind::NotFound => "there is no such program; check the spelling and PATH".to_owned(),
                 io::ErrorKind::PermissionDenied => "it is not executable".to_owned(),
                 _ => error.to_string(),
             },
         })
     }
 
-    /// Adds the steps between fork and exec: join the scope, change root, user and directory.
+    /// Adds the steps between fork and exec: join the scope, change user and directory.
     fn prepare(&self, command: &mut Command, scope: &Scope) -> Result<()> {
         let as_c = |path: &OsStr| {
             CString::new(path.as_bytes()).map_err(|_| Error::Program {
@@ -93,7 +88,6 @@ impl App {
                 reason: "a path contains a NUL byte".to_owned(),
             })
         };
-        let root = self.root.as_ref().map(|root| as_c(root.as_os_str())).transpose()?;
         let working_dir = self.working_dir.as_ref().map(|dir| as_c(dir.as_os_str())).transpose()?;
         let user = self.user.clone();
         let processes = scope.processes().as_raw_fd();
@@ -113,10 +107,6 @@ impl App {
                 }
                 // An own session: Ctrl-C in the terminal is handled by brisk.
                 check(libc::setsid() as isize)?;
-                if let Some(root) = &root {
-                    check(libc::chroot(root.as_ptr()) as isize)?;
-                    check(libc::chdir(c"/".as_ptr()) as isize)?;
-                }
                 if let Some(user) = &user {
                     check(libc::setgroups(user.groups.len(), user.groups.as_ptr()) as isize)?;
                     check(libc::setresgid(user.gid, user.gid, user.gid) as isize)?;

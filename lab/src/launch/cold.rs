@@ -166,18 +166,10 @@ fn reason(mappers: &Mappers, fd: &OwnedFd, after: Cached) -> String {
     }
 }
 
-/// The files mapped by processes, including programs and libraries, by their names outside of `root`.
-pub(crate) fn mapped_by(sense: &Sense, pids: &[u32], root: Option<&Path>) -> BTreeSet<PathBuf> {
+/// The files mapped by processes, including programs and libraries.
+pub(crate) fn mapped_by(sense: &Sense, pids: &[u32]) -> BTreeSet<PathBuf> {
     let files = pids.iter().filter_map(|pid| sense.mapped_files(*pid).ok().flatten()).flatten();
-    let outside = |path: PathBuf| match root {
-        // The kernel names files relative to the root of the reading process, where possible.
-        Some(root) if !path.starts_with(root) => {
-            let inside = root.join(path.strip_prefix("/").unwrap_or(&path));
-            if inside.exists() { inside } else { path }
-        }
-        _ => path,
-    };
-    files.filter(|file| !file.deleted && file.inode != 0).map(|file| outside(file.path)).collect()
+    files.filter(|file| !file.deleted && file.inode != 0).map(|file| file.path).collect()
 }
 
 #[cfg(test)]

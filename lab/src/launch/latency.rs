@@ -75,7 +75,7 @@ impl Launcher<'_> {
                     }
                 }
             }
-            let runs = self.close(app, open, seen, &mut warnings)?;
+            let runs = self.close(open, seen, &mut warnings)?;
             found.push(runs);
         }
         let measured = script.steps.iter().filter(|step| step.measure && step.action.is_input());
@@ -106,7 +106,7 @@ impl Launcher<'_> {
             let mut open = self.open(app, None, screen)?;
             let inputs = monkey::events(seed, events, open.rect()?);
             let watch = self.stream(&mut open, &inputs)?;
-            runs.extend(self.close(app, open, vec![watch], &mut warnings)?);
+            runs.extend(self.close(open, vec![watch], &mut warnings)?);
         }
         let times: Vec<f64> = runs.iter().map(|run| run.latency_ms).collect();
         let splits: Vec<&Split> = runs.iter().filter_map(|run| run.split.as_ref()).collect();
@@ -118,7 +118,7 @@ impl Launcher<'_> {
     /// Launches the app and waits until it is settled.
     fn open<'s>(&self, app: &App, wanted: Option<&str>, screen: &'s mut dyn Screen) -> Result<Open<'s>> {
         if self.settings.drop_caches {
-            self.evict(app, &BTreeSet::new())?;
+            self.evict(&BTreeSet::new())?;
         }
         let mut view = View::open(screen)?;
         let mut running = self.start(app)?;
@@ -182,14 +182,8 @@ impl Launcher<'_> {
     }
 
     /// Ends the app, and evaluates the observations.
-    fn close(
-        &self,
-        app: &App,
-        mut open: Open<'_>,
-        seen: Vec<Answer>,
-        warnings: &mut Vec<Warning>,
-    ) -> Result<Vec<LatencyRun>> {
-        let (traced, _) = self.traced(app, &mut open.running);
+    fn close(&self, mut open: Open<'_>, seen: Vec<Answer>, warnings: &mut Vec<Warning>) -> Result<Vec<LatencyRun>> {
+        let (traced, _) = self.traced(&mut open.running);
         open.running.scope.close()?;
         let _ = open.running.child.wait();
         let method = self.method(&open.running);

@@ -109,7 +109,7 @@ impl Launcher<'_> {
         let opened = OpenedFiles::watch(self.sense);
         let mapped = |running: &Running| {
             let pids = self.sense.cgroup_processes(running.scope.dir()).ok().flatten().unwrap_or_default();
-            cold::mapped_by(self.sense, &pids, app.root.as_deref())
+            cold::mapped_by(self.sense, &pids)
         };
         let (mut launched, mut files, traced) = self.launch_and(app, screen, Start::AsItIs, mapped)?;
         let processes = traced.map(|traced| processes(&traced.events));
@@ -146,14 +146,14 @@ impl Launcher<'_> {
     ) -> Result<(Launched, T, Option<Arc<Traced>>)> {
         let cold = match start {
             Start::AsItIs => None,
-            Start::Without(files) => Some(self.evict(app, files)?),
+            Start::Without(files) => Some(self.evict(files)?),
         };
         let mut view = screen.map(View::open).transpose()?;
         let mut running = self.start(app)?;
         let mut watch = Watch::begin(self.subject(&running), running.begin_ns, false)?;
         let ending = watch.until_over(view.as_mut(), Some(&mut running.child), running.trace.as_ref())?;
         let extra = before_the_end(&running);
-        let (traced, trace_cpu_ns) = self.traced(app, &mut running);
+        let (traced, trace_cpu_ns) = self.traced(&mut running);
         let tiles = view.as_ref().map_or(0, View::tiles);
         let seen = watch.finish(ending, Some(running.started_ns), tiles, traced, trace_cpu_ns);
         clock::wait(self.settings.stay);
@@ -169,9 +169,8 @@ impl Launcher<'_> {
     }
 
     /// Evicts `files`, after writing back dirty pages of the previous app.
-    pub(crate) fn evict(&self, app: &App, files: &BTreeSet<PathBuf>) -> Result<ColdCheck> {
-        let root = app.root.as_deref().unwrap_or(Path::new("/"));
-        if let Ok(dir) = File::open(root) {
+    pub(crate) fn evict(&self, files: &BTreeSet<PathBuf>) -> Result<ColdCheck> {
+        if let Ok(dir) = File::open("/") {
             // On failure, dirty pages stay and are counted.
             let _ = rustix::fs::syncfs(&dir);
         }
@@ -197,7 +196,7 @@ impl Launcher<'_> {
         };
         let memory = rustix::fs::memfd_create("app-output", rustix::fs::MemfdFlags::CLOEXEC);
         let output = File::from(memory.map_err(|errno| Error::system("making room for the app's output", errno))?);
-        let disk = self.disk_of(app.root.as_deref().unwrap_or(Path::new("/")));
+        let disk = self.disk_of(Path::new("/"));
         let begin_ns = now_ns();
         let child = app.spawn(&scope, &output)?;
         Ok(Running { scope, child, trace, disk, begin_ns, started_ns: now_ns(), warnings, output })
@@ -222,8 +221,8 @@ impl Launcher<'_> {
         }
     }
 
-    /// Ends the trace; returns its events, with files by their names outside of the app's root, and its cost in ns.
-    pub(crate) fn traced(&self, app: &App, running: &mut Running) -> (Option<Arc<Traced>>, u64) {
+    /// Ends the trace; returns its events, with files by their names, and its cost in ns.
+    pub(crate) fn traced(&self, running: &mut Running) -> (Option<Arc<Traced>>, u64) {
         let Some(trace) = running.trace.take() else { return (None, 0) };
         let recording = trace.stop();
         if !recording.missing.is_empty() {
@@ -233,14 +232,13 @@ impl Launcher<'_> {
             );
             running.warnings.push(Warning { code: "probes_missing".to_owned(), text });
         }
-        let files = self.named(recording.files, app.root.as_deref());
+        let files = self.named(recording.files);
         let traced = Traced { events: recording.events, files, lost: recording.lost };
         (Some(Arc::new(traced)), recording.cost.total_ns())
     }
 
-    /// Converts paths relative to a file system into paths of the machine, by the mounts of that file system; those of
-    /// the app's own root come first.
-    pub(crate) fn named(&self, files: HashMap<Inode, Vec<u8>>, root: Option<&Path>) -> HashMap<Inode, PathBuf> {
+    /// Converts paths relative to a file system into paths of the machine, by the mounts of that file system.
+    pub(crate) fn named(&self, files: HashMap<Inode, Vec<u8>>) -> HashMap<Inode, PathBuf> {
         let mounts = self.sense.mounts().unwrap_or_default();
         let outside = |inode: &Inode, path: Vec<u8>| {
             let path = PathBuf::from(OsString::from_vec(path));
@@ -248,10 +246,7 @@ impl Launcher<'_> {
             let device = DeviceNumber { major, minor };
             // Of a bind mount, such as a container's root, only files below its root can be reached.
             let shown = mounts.iter().filter(|mount| mount.device == device && path.starts_with(&mount.root));
-            let best = shown.max_by_key(|mount| {
-                let of_app = root.is_some_and(|root| mount.mount_point.starts_with(root));
-                (of_app, mount.root == Path::new("/"), mount.root.components().count())
-            });
+            let best = shown.max_by_key(|mount| (mount.root == Path::new("/"), mount.root.components().count()));
             let below = |mount: &Mount| path.strip_prefix(&mount.root).map(|below| mount.mount_point.join(below)).ok();
             best.and_then(below).unwrap_or(path.clone())
         };

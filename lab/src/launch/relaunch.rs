@@ -79,7 +79,7 @@ impl Launcher<'_> {
         let ending = watch.until_over(Some(&mut view), Some(&mut running.child), running.trace.as_ref())?;
         let window = view.newest_window().map(|window| window.id);
         let tiles = view.tiles();
-        let (traced, trace_cpu_ns) = self.traced(app, &mut running);
+        let (traced, trace_cpu_ns) = self.traced(&mut running);
         let seen = watch.finish(ending, Some(running.started_ns), tiles, traced, trace_cpu_ns);
         let method = self.method(&running);
         let warnings = std::mem::take(&mut running.warnings);
@@ -134,11 +134,7 @@ impl Launcher<'_> {
         let tiles = view.tiles();
         let traced = trace.map(|trace| {
             let recording = trace.stop();
-            Arc::new(Traced {
-                events: recording.events,
-                files: self.named(recording.files, None),
-                lost: recording.lost,
-            })
+            Arc::new(Traced { events: recording.events, files: self.named(recording.files), lost: recording.lost })
         });
         let seen = watch.finish(ending, None, tiles, traced, 0);
         let after = self.pages(app)?;

@@ -1,7 +1,7 @@
-//! The apps of the phone: packages, launch command and main window.
+//! The apps of the phone: packages and launch command.
 //!
-//! The list is `apps.toml`, read at build time. A test checks what the other modules rely on: short unique names, a
-//! group and a window for each.
+//! The list is `apps.toml`, read at build time. A test checks what the other modules rely on: short unique names and a
+//! group for each.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -41,31 +41,10 @@ pub struct App {
     pub command: Vec<String>,
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    pub window: WindowMark,
-    /// The keys that close it, as in [`crate::screen::Input::Key`].
-    pub quit: String,
     /// Approximate bytes that a cold launch reads, in MB.
     pub reads_mb: u64,
     /// Memory of its own once it is open, without its files, in MiB.
     pub memory_mib: u64,
-    /// Whether its screen changes all the time.
-    pub animates: bool,
-}
-
-/// Identifies the main window of an app.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WindowMark {
-    /// Class (X11: the second word of WM_CLASS).
-    pub class: String,
-    pub title: String,
-}
-
-impl WindowMark {
-    #[must_use]
-    pub fn matches(&self, class: &str, title: &str) -> bool {
-        class.eq_ignore_ascii_case(&self.class) && title.contains(&self.title)
-    }
 }
 
 /// The control group of the user's apps on a phone with a service manager.
@@ -165,14 +144,14 @@ mod tests {
     }
 
     #[test]
-    fn every_app_has_a_name_packages_a_command_a_window_and_keys() {
+    fn every_app_has_a_name_packages_and_a_command() {
         let catalogue = Catalogue::builtin();
         let unique: BTreeSet<&str> = catalogue.apps.iter().map(|app| app.name.as_str()).collect();
         assert_eq!(unique.len(), catalogue.apps.len());
         for app in &catalogue.apps {
             assert!(app.name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'), "{}", app.name);
             assert!(!app.packages.is_empty() && !app.command.is_empty(), "{}", app.name);
-            assert!(!app.window.class.is_empty() && !app.quit.is_empty() && app.reads_mb > 0, "{}", app.name);
+            assert!(app.reads_mb > 0, "{}", app.name);
             assert!(app.memory_mib > 0, "{}", app.name);
         }
     }
@@ -219,13 +198,5 @@ mod tests {
             let command: Vec<OsString> = script.command.iter().map(OsString::from).collect();
             assert!(of_command(&command).is_ok(), "{name}");
         }
-    }
-
-    #[test]
-    fn a_window_is_identified_by_class_and_a_part_of_the_title() {
-        let mark = &Catalogue::builtin().app("evince").expect("there").window;
-        assert!(mark.matches("evince", "report.pdf — Document"));
-        assert!(!mark.matches("Evince", "Document Viewer"));
-        assert!(!mark.matches("", "report.pdf"));
     }
 }

@@ -62,21 +62,6 @@ impl Trace {
     }
 }
 
-impl Trace {
-    /// The trace with pauses between events shortened to at most `pause_us`, for replays in real time. Pauses are the
-    /// same everywhere but shorter: what a device does on its own while it is idle has less time.
-    #[must_use]
-    pub fn with_pauses_of_at_most(mut self, pause_us: u64) -> Self {
-        let (mut before_us, mut at_us) = (0, 0);
-        for event in &mut self.events {
-            at_us += (event.at_us - before_us).min(pause_us);
-            before_us = event.at_us;
-            event.at_us = at_us;
-        }
-        self
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,13 +101,6 @@ mod tests {
         let first: Vec<_> = found.events.iter().take(2).map(|event| event.action).collect();
         assert_eq!(first, [Action::Front, Action::In]);
         assert_eq!(Trace::parse(&found.to_text()), Ok(found));
-    }
-
-    #[test]
-    fn long_pauses_become_short_and_short_ones_stay() {
-        let short =
-            trace("5000,out,a,1,\n5100,out,a,2,\n900000,in,a,1,\n900000,in,a,2,\n").with_pauses_of_at_most(1000);
-        assert_eq!(short.events.iter().map(|event| event.at_us).collect::<Vec<_>>(), [1000, 1100, 2100, 2100]);
     }
 
     #[test]

@@ -4,7 +4,5 @@ mod launch;
 mod launch_launch;
 mod relaunch;
 mod relaunch_wayland;
-#[path = "../shared/swap_areas/mod.rs"]
-mod swap_areas;
 #[path = "../shared/swapped/mod.rs"]
 mod swapped;

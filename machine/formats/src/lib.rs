@@ -22,7 +22,6 @@ mod group_file;
 pub mod group_name;
 mod inhibitor;
 mod kernel;
-mod limits;
 mod memory;
 mod mountinfo;
 mod net_dev;
@@ -58,7 +57,6 @@ pub use fstab::{FstabAdded, FstabSwap, add_fstab_swap, fstab_swaps, remove_fstab
 pub use group_file::group_id;
 pub use inhibitor::{Inhibitor, parse_inhibitor};
 pub use kernel::KernelVersion;
-pub use limits::{Limit, Limits, parse_limits};
 pub use memory::{parse_mem_info, parse_paging};
 pub use mountinfo::{Mount, parse_mounts};
 pub use net_dev::parse_net_devices;

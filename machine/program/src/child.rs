@@ -9,8 +9,7 @@
 //! programs from a thread that stays; a change of user or group and a program with set-user-ID clear it, so set it
 //! after such a change; children of the program do not inherit it.
 //!
-//! A program can also be started without any right ([`without_rights`]), and have mounts of its own
-//! ([`with_own_mounts`]), which end with it and its children.
+//! A program can also be started without any right ([`without_rights`]).
 //!
 //! Properties: `a_program_ends_when_the_process_that_started_it_is_killed`,
 //! `a_program_whose_parent_has_ended_is_not_executed`.
@@ -19,17 +18,10 @@ use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
-use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::mount::{MountPropagationFlags, mount_change};
 pub use rustix::process::Signal;
-use rustix::process::{Pid, chdir, chroot, fchdir, getpid, getppid, set_parent_process_death_signal};
-use rustix::thread::{
-    CapabilitySet, CapabilitySets, UnshareFlags, clear_ambient_capability_set, set_capabilities, set_no_new_privs,
-};
-
-/// Directories above a changed root; further steps up stay at the top.
-const ABOVE_MAX: usize = 512;
+use rustix::process::{Pid, getpid, getppid, set_parent_process_death_signal};
+use rustix::thread::{CapabilitySet, CapabilitySets, clear_ambient_capability_set, set_capabilities, set_no_new_privs};
 
 /// Lets the program that `command` starts get `signal` when the thread that starts it ends. Steps that change the user
 /// belong before this one.
@@ -76,42 +68,6 @@ fn give_up_rights() -> io::Result<()> {
         Err(errno) => return Err(errno.into()),
     }
     Ok(set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?)
-}
-
-/// Gives the program that `command` starts a mount namespace of its own: its mounts are seen by it and its children
-/// alone, and end with them. As `unshare --mount --propagation private`, but also where the root directory was changed
-/// to one that is no mount point. Takes CAP_SYS_ADMIN, and in such a root CAP_SYS_CHROOT; starting the program fails
-/// without.
-pub fn with_own_mounts(command: &mut Command) {
-    // SAFETY: the closure makes system calls on constants between fork and exec; it does not allocate or lock.
-    unsafe {
-        command.pre_exec(own_mounts);
-    }
-}
-
-fn own_mounts() -> io::Result<()> {
-    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    // SAFETY: a namespace of mounts touches no memory; the process has one thread after the fork.
-    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS)? };
-    match mount_change(c"/", private) {
-        Err(Errno::INVAL) => {}
-        done => return Ok(done?),
-    }
-    // Propagation is a matter of mounts, and the one that holds this root begins above it. Another root, below this
-    // one, leaves the way up open.
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let root = rustix::fs::open(c"/", flags, Mode::empty())?;
-    let place = rustix::fs::open(c".", flags, Mode::empty())?;
-    fchdir(&root)?;
-    chroot(c"/proc")?;
-    for _ in 0..ABOVE_MAX {
-        chdir(c"..")?;
-    }
-    mount_change(c".", private)?;
-    fchdir(&root)?;
-    chroot(c".")?;
-    fchdir(&place)?;
-    Ok(())
 }
 
 #[cfg(test)]
@@ -169,39 +125,6 @@ mod tests {
         parent.kill().expect("it runs");
         parent.wait().expect("it ended");
         assert_eq!(poll(&mut [PollFd::new(&child, PollFlags::IN)], Some(&LIMIT)), Ok(1), "{pid} lives on");
-    }
-
-    #[test]
-    fn mounts_of_a_program_are_its_own_also_in_a_changed_root() {
-        use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
-        brisk_requires::requires!(Mount, Program("busybox"));
-        let dir = tempfile::tempdir().expect("a directory");
-        mount("none", dir.path(), "tmpfs", MountFlags::empty(), None::<&std::ffi::CStr>).expect("mounted");
-        // What is mounted below it is mounted for all that share it.
-        mount_change(dir.path(), MountPropagationFlags::SHARED).expect("changed");
-        let root = dir.path().join("root");
-        for below in ["proc", "place"] {
-            std::fs::create_dir_all(root.join(below)).expect("made");
-        }
-        let copied = Command::new("sh").args(["-c", "cp \"$(command -v busybox)\" \"$0/busybox\""]).arg(&root).status();
-        assert!(copied.expect("sh runs").success());
-        let mut command = Command::new("/busybox");
-        let script = "/busybox mount -t tmpfs none /place && /busybox touch /place/file && /busybox pwd";
-        command.args(["sh", "-c", script]).current_dir(&root);
-        let to = std::ffi::CString::new(root.to_str().expect("UTF-8")).expect("no zero byte");
-        // SAFETY: a system call on a string that exists.
-        unsafe { command.pre_exec(move || Ok(chroot(to.as_c_str())?)) };
-        with_own_mounts(&mut command);
-        let output = command.output();
-        let mounts = std::fs::read_to_string("/proc/self/mountinfo").expect("mounts");
-        unmount(dir.path(), UnmountFlags::DETACH).expect("unmounted");
-        let output = output.expect("it starts");
-        assert_eq!(
-            (String::from_utf8_lossy(&output.stdout).as_ref(), output.status.success()),
-            ("/\n", true),
-            "{output:?}"
-        );
-        assert!(!mounts.contains(&format!("{}/place", root.display())), "{mounts}");
     }
 
     #[test]

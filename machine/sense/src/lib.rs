@@ -44,9 +44,9 @@ mod zram;
 pub use activity::Hierarchies;
 pub use block::{BlockDevice, Located, Mmc, Partition};
 pub use brisk_formats::{
-    AddressRange, AppGroups, BlockChange, Capability, DalvikHeap, DeviceNumber, Inhibitor, KernelVersion, Limit,
-    Limits, MappedFile, Mount, PageRun, PageState, PowerRail, Pressure, ProcessMemory, ProcessStat, ProcessStatus,
-    Resource, Schedulers, SmapsRollup, Swap, WearTenths, device_name,
+    AddressRange, AppGroups, BlockChange, Capability, DalvikHeap, DeviceNumber, Inhibitor, KernelVersion, MappedFile,
+    Mount, PageRun, PageState, PowerRail, Pressure, ProcessMemory, ProcessStat, ProcessStatus, Resource, Schedulers,
+    SmapsRollup, Swap, WearTenths, device_name,
 };
 pub use cgroup_meter::CgroupMeter;
 pub use cgroups::{CgroupV1, CgroupV2, Cgroups};

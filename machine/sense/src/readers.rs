@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use brisk_core::snapshot::{CpuTotals, DiskTotals, MemoryLevels, NetTotals, PagingTotals};
 use brisk_formats::{
-    BytesMoved, CgroupCpu, DeviceNumber, Limits, MappedFile, Mount, ParseError, Pressure, ProcessCgroup, ProcessMemory,
+    BytesMoved, CgroupCpu, DeviceNumber, MappedFile, Mount, ParseError, Pressure, ProcessCgroup, ProcessMemory,
     ProcessStat, ProcessStatus, Resource, SmapsRollup, Swap, fields, parse_cgroup_cpu, parse_cgroup_processes,
-    parse_command_line, parse_cpu_list, parse_cpu_stat, parse_disk_stats, parse_io_stat, parse_limits,
-    parse_mapped_files, parse_mem_info, parse_mounts, parse_net_devices, parse_paging, parse_pressure,
-    parse_process_cgroups, parse_process_io, parse_process_memory, parse_process_stat, parse_process_status,
-    parse_smaps_rollup, parse_swaps, parse_tcp_owner,
+    parse_command_line, parse_cpu_list, parse_cpu_stat, parse_disk_stats, parse_io_stat, parse_mapped_files,
+    parse_mem_info, parse_mounts, parse_net_devices, parse_paging, parse_pressure, parse_process_cgroups,
+    parse_process_io, parse_process_memory, parse_process_stat, parse_process_status, parse_smaps_rollup, parse_swaps,
+    parse_tcp_owner,
 };
 
 use crate::error::{Absent as _, Error, Result};
@@ -68,8 +68,6 @@ readers! {
     swaps() -> Vec<Swap> = parse("/proc/swaps", parse_swaps);
     /// The mounts that this process sees, in the kernel's order, from /proc/self/mountinfo.
     mounts() -> Vec<Mount> = parse("/proc/self/mountinfo", parse_mounts);
-    /// What this process may take, from /proc/self/limits.
-    limits() -> Limits = parse("/proc/self/limits", parse_limits);
     /// The user and the capabilities of this process, from /proc/self/status.
     process_status() -> ProcessStatus = parse("/proc/self/status", parse_process_status);
     /// The user and the capabilities of process `pid`, from /proc/PID/status; `None` when there is no such process.

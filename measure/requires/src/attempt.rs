@@ -33,7 +33,7 @@ fn in_a_thread(attempt: fn() -> Result<(), String>) -> Result<(), String> {
     std::thread::spawn(attempt).join().unwrap_or_else(|_| Err("the attempt panicked".to_owned()))
 }
 
-pub(crate) fn opens(path: &str) -> Result<(), String> {
+fn opens(path: &str) -> Result<(), String> {
     let opened = File::options().read(true).write(true).open(path);
     opened.map(drop).map_err(|error| format!("cannot open {path}: {error}"))
 }

@@ -52,8 +52,6 @@ pub enum Capability {
     Queue,
     /// Settings in /proc/sys can be written; in a container they are often read-only.
     Sysctl,
-    /// /dev/fuse can be opened. Its file systems require [`Mount`](Self::Mount) as well.
-    Fuse,
     /// Control groups of version 2 are mounted.
     Cgroup2,
     /// Control groups of version 2 can be made, and processes moved to them.
@@ -94,8 +92,6 @@ pub enum Capability {
     Kernel,
     /// An image that `brisk phone image` made; making it takes minutes and the network.
     PhoneImage,
-    /// No ublk, for the test of its absence.
-    NoUblk,
     /// A loopback interface in this network namespace.
     Loopback,
     /// Recorded traces of real devices at `../shared/data`, which the project does not distribute.
@@ -110,7 +106,6 @@ const WORDS: &[(Capability, &str)] = &[
     (Capability::Loop, "loop"),
     (Capability::Queue, "queue"),
     (Capability::Sysctl, "sysctl"),
-    (Capability::Fuse, "fuse"),
     (Capability::Cgroup2, "cgroup2"),
     (Capability::Groups, "groups"),
     (Capability::MemoryController, "memory_controller"),
@@ -131,7 +126,6 @@ const WORDS: &[(Capability, &str)] = &[
     (Capability::SwapFile, "swap_file"),
     (Capability::Kernel, "kernel"),
     (Capability::PhoneImage, "phone_image"),
-    (Capability::NoUblk, "no_ublk"),
     (Capability::Loopback, "loopback"),
     (Capability::RealTraces, "real_traces"),
 ];
@@ -144,10 +138,10 @@ impl Capability {
         use Capability as C;
         match self {
             C::Program(name) => INSTALLED.contains(&name),
-            C::Root | C::Mount | C::Swap | C::Loop | C::Queue | C::Sysctl | C::Fuse | C::Nice | C::Fanotify => true,
+            C::Root | C::Mount | C::Swap | C::Loop | C::Queue | C::Sysctl | C::Nice | C::Fanotify => true,
             C::Cgroup2 | C::Groups | C::MemoryController | C::PageMap => true,
             C::Bpf | C::Uring | C::Pressure | C::Connector | C::Schedulers => true,
-            C::Disk | C::Shm | C::RootMount | C::SwapFile | C::Kernel | C::NoUblk | C::Loopback | C::FreezerV1 => false,
+            C::Disk | C::Shm | C::RootMount | C::SwapFile | C::Kernel | C::Loopback | C::FreezerV1 => false,
             C::MemoryV1 | C::Zram | C::RealTraces | C::PhoneImage => false,
         }
     }
@@ -177,7 +171,6 @@ impl Capability {
             Self::Loop => attempt::loop_device(),
             Self::Queue => attempt::queue_setting(),
             Self::Sysctl => attempt::opens_for_writing("/proc/sys/vm/page-cluster"),
-            Self::Fuse => attempt::opens("/dev/fuse"),
             Self::Nice => attempt::realtime_io(),
             Self::Fanotify => attempt::fanotify(),
             Self::PageMap => attempt::page_frames(),
@@ -194,7 +187,6 @@ impl Capability {
             Self::RootMount => {
                 lacks(mount_line(|fields| fields.get(4) == Some(&"/")).is_none(), "/ is no mount point (a chroot)")
             }
-            Self::NoUblk => lacks(Path::new("/dev/ublk-control").exists(), "this kernel has ublk"),
             Self::Loopback => lacks(!Path::new("/sys/class/net/lo").exists(), "no loopback interface"),
             Self::Zram => attempt::zram(),
             // The test tries these, and gives the reason to `skip`.

@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let script = args.script.as_deref().map(script::load).transpose()?;
     let app = app(args, script.as_ref())?;
-    let place = place(&app);
+    let place = place();
     args.outputs.check(args.script.as_deref().map_or(place.as_path(), Path::new))?;
     let session = begin()?;
     let sense = session.sense();

@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Some(name) if args.as_phone => crate::phone::on_this_machine(name)?,
         name => app(name.as_deref(), &args.command)?,
     };
-    let place = place(&app);
+    let place = place();
     args.outputs.check(&place)?;
     let plan = plan(args, app, other(args)?.map(App::from_command))?;
     let session = begin()?;
@@ -140,9 +140,9 @@ fn in_path(program: &str) -> bool {
 }
 
 /// Where the app's own data goes: the storage that the report is about.
-pub(crate) fn place(app: &App) -> PathBuf {
+pub(crate) fn place() -> PathBuf {
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_dir());
-    app.root.clone().or(home).unwrap_or_else(|| PathBuf::from("/"))
+    home.unwrap_or_else(|| PathBuf::from("/"))
 }
 
 /// The command line of --vs.

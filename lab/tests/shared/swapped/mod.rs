@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::MutexGuard;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use brisk_requires::{Capability, available, skip};
 use brisk_sense::Sense;
@@ -15,6 +15,12 @@ pub(crate) struct SwappedOut {
     area: PathBuf,
     _dir: tempfile::TempDir,
     _alone: MutexGuard<'static, ()>,
+}
+
+/// Swap areas are the kernel's, so one test has one at a time.
+fn one_at_a_time() -> MutexGuard<'static, ()> {
+    static SWAP: Mutex<()> = Mutex::new(());
+    SWAP.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn run(program: &str, words: &[&str]) -> bool {
@@ -30,7 +36,7 @@ impl SwappedOut {
             Capability::Program("mkswap"),
             Capability::Program("swapon"),
         ])?;
-        let alone = crate::swap_areas::one_at_a_time();
+        let alone = one_at_a_time();
         let sense = Sense::default();
         if !sense.swaps().is_ok_and(|areas| areas.is_empty()) {
             skip(Capability::SwapFile, "another swap area is in use");

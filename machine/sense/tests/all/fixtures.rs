@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use brisk_sense::{
-    Capability, DeviceNumber, Error, KernelVersion, Limit, LoopBacking, Mmc, Resource, SampleChoice, Sampler, Sense,
+    Capability, DeviceNumber, Error, KernelVersion, LoopBacking, Mmc, Resource, SampleChoice, Sampler, Sense,
     WearTenths,
 };
 
@@ -93,7 +93,6 @@ fn a_captured_machine_is_known_in_full() {
     assert_eq!(KernelVersion::of(&release), Some(KernelVersion { major: 6, minor: 18 }));
     let status = sense.process_status().expect("captured");
     assert!(status.effective_uid == 0 && !status.has(Capability::SysResource) && status.has(Capability::SysNice));
-    assert_eq!(sense.limits().expect("captured").locked_memory_bytes, Limit::At(8 << 20));
     assert_eq!(sense.lru_gen().expect("captured"), None);
     assert_eq!(sense.powercap_zones().expect("captured"), []);
     assert_eq!(sense.power_supplies().expect("captured"), []);
@@ -236,7 +235,6 @@ fn nothing_there_is_said_with_a_remedy() {
         sense.cgroups().err(),
         sense.kernel_release().err(),
         sense.process_status().err(),
-        sense.limits().err(),
         sense.zrams().err(),
     ];
     for (index, error) in missing.into_iter().enumerate() {

@@ -22,7 +22,7 @@ pub(crate) fn read_all(sense: &Sense, parts: &Parts) -> Vec<(&'static str, Error
     }
     read! {
         disk_stats() cpu_stat() cpus_online() mounts() mount_of(Path::new("/data/x")) block_devices() mem_info()
-        paging() swaps() cgroups() kernel_release() process_status() limits() lru_gen() zrams() powercap_zones()
+        paging() swaps() cgroups() kernel_release() process_status() lru_gen() zrams() powercap_zones()
         power_supplies() power_rails() process_ids() storage() net_devices() is_loopback("rmnet_data0")
         sysctl("vm.swappiness") front_processes()
     }
