@@ -41,6 +41,9 @@ pub struct VirtualTime {
     pub instruction_ns: u32,
     /// How brisk ran, where it did: as its package comes, or with which engines from the start.
     pub brisk: String,
+    /// How long after a start with nothing in memory apps were launched; absent where caches were dropped right before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_start_s: Option<f64>,
     /// Starts, each with what it counted.
     pub starts: Vec<VirtualStart>,
 }

@@ -33,6 +33,7 @@ pub(super) fn run(source: &Source, session: &Session, args: &DayArgs) -> anyhow:
         arounds: vec![Surroundings { mglru: args.around.mglru, ..phone.surroundings(args.around.writers) }],
         name: &|brisk, _| brisk.policy(),
         warm_up: 0,
+        after_start: None,
         tasks: &|brisk, _| vec![task(&phone.image.apps, &visits, brisk)],
         read: &|output| read(output).map(Some),
     };

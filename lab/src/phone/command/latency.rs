@@ -34,6 +34,7 @@ pub(super) fn run(source: &Source, session: &Session, args: &LatencyArgs) -> any
         arounds: vec![phone.surroundings(None)],
         name: &|brisk, _| brisk.policy(),
         warm_up: 0,
+        after_start: None,
         tasks: &|_, _| vec![task(args)],
         read: &|output| read(output).map(Some),
     };

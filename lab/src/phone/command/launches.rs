@@ -39,6 +39,7 @@ pub(super) fn run(source: &Source, session: &Session, args: &LaunchArgs) -> anyh
         arounds,
         name: &|brisk, writes| condition_of(&with, brisk, writes),
         warm_up: warm_up(args),
+        after_start: args.after_start,
         tasks: &|brisk, seed| tasks(names, args, brisk, seed),
         read: &|output| match read(output) {
             Ok(report) => Ok((!output.name.starts_with(WARM_UP)).then_some(report)),

@@ -31,6 +31,7 @@ pub(super) fn run(source: &Source, session: &Session, args: &ReturnsArgs) -> any
         arounds: vec![around],
         name: &|brisk, _| brisk.policy(),
         warm_up: 0,
+        after_start: None,
         tasks: &|brisk, seed| vec![task(apps, args.rounds, brisk, seed)],
         read: &|output| read(output).map(Some),
     };

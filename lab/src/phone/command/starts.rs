@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use brisk_api::Trials;
 use brisk_command::session::Session;
@@ -46,6 +47,8 @@ pub(super) struct Study<'a, T> {
     pub(super) name: &'a (dyn Fn(&Brisk, bool) -> String + Sync),
     /// Launches of each app that do not count.
     pub(super) warm_up: u16,
+    /// How long after a start apps are launched.
+    pub(super) after_start: Option<Duration>,
     pub(super) tasks: &'a (dyn Fn(&Brisk, u64) -> Vec<Task> + Sync),
     pub(super) read: Read<'a, T>,
 }
@@ -122,6 +125,7 @@ impl<T: Send> Study<'_, T> {
             swap: phone.swap_words(),
             instruction_ns: 1 << phone.shift,
             brisk: brisk_words(&compared.brisk, self.warm_up),
+            after_start_s: self.after_start.map(|time| time.as_secs_f64()),
             starts: abouts,
         };
         Ok(Measured { starts: measured, header, phone: facts(&flash, virtual_time) })
@@ -320,6 +324,7 @@ mod tests {
             arounds: vec![line.phone.surroundings(None)],
             name: &|brisk, _| brisk.name(),
             warm_up: 0,
+            after_start: None,
             tasks: &|_, _| Vec::new(),
             read: &|output| read(output).map(Some),
         };

@@ -7,7 +7,7 @@ use brisk_report::format::{self, list, shorten};
 use brisk_report::papers;
 use brisk_report::ratio::{Judgement, geometric_mean, judge};
 
-use crate::study::shown::facts::phone_of_year;
+use crate::study::shown::facts::{idle_words, phone_of_year};
 use crate::study::shown::{apps, opening};
 
 /// The sentences of all proofs of a run with so many warnings.
@@ -62,7 +62,17 @@ fn changes(proofs: &[&ProveReport], warnings: u64) -> String {
         proofs.iter().filter_map(|proof| Some(on(proof, mean(proof, of)?))).collect()
     };
     let loaded = all(|gain| Some(gain.loaded_ratio.as_ref()?.median));
-    let idle = all(|gain| Some(gain.idle_ratio.as_ref()?.median));
+    // Each way in which nothing else disturbed the launches; those after a start, as people do it, go first.
+    let mut idle: Vec<(bool, String, Vec<String>)> = Vec::new();
+    for proof in proofs {
+        let Some(ratio) = mean(proof, |gain| Some(gain.idle_ratio.as_ref()?.median)) else { continue };
+        let words = idle_words(&proof.phone);
+        let is_plain = proof.phone.virtual_time.as_ref().is_none_or(|of| of.after_start_s.is_none());
+        match idle.iter_mut().find(|(_, of, _)| *of == words) {
+            Some((.., found)) => found.push(on(proof, ratio)),
+            None => idle.push((is_plain, words, vec![on(proof, ratio)])),
+        }
+    }
     if loaded.is_empty() && idle.is_empty() {
         return format!("What brisk changes was not measured: no proof is among the documents{warnings}.");
     }
@@ -70,12 +80,16 @@ fn changes(proofs: &[&ProveReport], warnings: u64) -> String {
     loads.dedup();
     let load = if let [one] = loads[..] { one } else { "with background writes" };
     let mut parts = Vec::new();
+    let mut say = |when: &str, changes: &[String]| {
+        let opened = if parts.is_empty() { ", the time to open an app with brisk is" } else { "" };
+        parts.push(format!("{when}{opened} {}", list(changes)));
+    };
+    let (plain, started): (Vec<_>, Vec<_>) = idle.iter().partition(|(is_plain, ..)| *is_plain);
+    started.iter().for_each(|(_, when, changes)| say(when, changes));
     if !loaded.is_empty() {
-        parts.push(format!("{load}, the time to open an app with brisk is {}", list(&loaded)));
+        say(load, &loaded);
     }
-    if !idle.is_empty() {
-        parts.push(format!("without load {}", list(&idle)));
-    }
+    plain.iter().for_each(|(_, when, changes)| say(when, changes));
     let regressed = |proof: &&ProveReport| -> Vec<String> {
         let longer =
             |ratio: &Option<stats::Summary>| ratio.as_ref().is_some_and(|ratio| judge(ratio) == Judgement::Longer);

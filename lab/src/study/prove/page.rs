@@ -1,6 +1,6 @@
 //! Its page.
 
-use crate::results::conditions::{IDLE, WRITERS, WRITERS_BRISK};
+use crate::results::conditions::{IDLE, IDLE_BRISK, WRITERS, WRITERS_BRISK};
 use crate::results::{Gain, ProveReport, SuiteApp, Temperature};
 use brisk_core::stats::Summary;
 
@@ -43,10 +43,13 @@ pub(super) fn section(report: &ProveReport) -> Section {
 /// One app in seconds, all apps, and what idle launches cost.
 fn verdict(report: &ProveReport) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
-    let openings = opening::openings(&report.apps, WRITERS, WRITERS_BRISK);
-    said.extend(opening::lead(&openings, while_written(report), ["without brisk", "with it"]));
+    let idle = facts::idle_words(&report.phone);
+    let lead = |before, after, when: &str| {
+        opening::lead(&opening::openings(&report.apps, before, after), when, ["without brisk", "with it"])
+    };
+    said.extend(lead(WRITERS, WRITERS_BRISK, while_written(report)).or_else(|| lead(IDLE, IDLE_BRISK, &idle)));
     said.extend(overall(report, &format::sentence(while_written(report)), true));
-    said.extend(overall(report, "Without load", false));
+    said.extend(overall(report, &format::sentence(&idle), false));
     if said.is_empty() {
         said.push("Nothing was compared: no app has launches both with and without brisk.".to_owned());
     }

@@ -101,6 +101,17 @@ fn a_phone_in_virtual_time_says_how_brisk_ran_and_returns_have_a_sentence_of_the
 }
 
 #[test]
+fn launches_after_a_start_lead_the_verdict() {
+    let mut started = apps::prove_in_virtual_time();
+    started.phone.virtual_time.as_mut().expect("virtual time").after_start_s = Some(30.0);
+    started.gains.iter_mut().for_each(|gain| gain.loaded_ratio = None);
+    let [.., brisk] = verdict(&[Document::from(apps::prove()), Document::from(started)]);
+    let begin = "30 s after a start, the time to open an app with brisk is 1 % less on the Samsung Galaxy S5 of 2014; \
+                 while an app is installed 17 % less on the Samsung Galaxy S5 of 2014; without load 1 % less on the ";
+    assert!(brisk.starts_with(begin), "{brisk}");
+}
+
+#[test]
 fn a_regression_and_warnings_are_part_of_the_verdict() {
     let mut report = apps::prove();
     report.gains[2].idle_ratio = Some(samples::summary(1.3, 1.0, 6));
