@@ -54,7 +54,7 @@ pub(crate) fn virtual_time(phone: &PhoneFacts) -> Option<String> {
 /// When apps were launched that nothing else disturbed: `60 s after a start`, or `without load`.
 pub(crate) fn idle_words(phone: &PhoneFacts) -> String {
     let after_start_s = phone.virtual_time.as_ref().and_then(|of| of.after_start_s).filter(|s| s.is_finite());
-    after_start_s.map_or_else(|| "without load".to_owned(), |s| format!("{} s after a start", format::number(s)))
+    after_start_s.map_or_else(|| "without load".to_owned(), |s| format!("{s} s after a start"))
 }
 
 /// A preset as people know it: `Samsung Galaxy S5 of 2014`.
