@@ -337,7 +337,6 @@ fn a_sample_of_a_phone_has_its_disks_interfaces_and_groups() {
     let choice = SampleChoice {
         devices: vec!["mmcblk0p3".into()],
         groups: vec!["/groups/a/app-x.scope".into()],
-        ..SampleChoice::default()
     };
     let snapshot = Sampler::new(Sense::new(root.path()), choice).and_then(|mut one| one.snapshot()).expect("written");
     assert_eq!(snapshot.disks.iter().map(|disk| disk.name.as_str()).collect::<Vec<_>>(), ["mmcblk0p3"]);
