@@ -334,10 +334,7 @@ fn a_sample_of_a_phone_has_its_disks_interfaces_and_groups() {
     std::fs::write(root.path().join("groups/a/app-x.scope/cpu.stat"), "usage_usec 9\nuser_usec 4\nsystem_usec 5\n")
         .expect("a file");
     std::fs::write(root.path().join("groups/a/app-x.scope/below/cgroup.procs"), "4711\n4712\n").expect("a file");
-    let choice = SampleChoice {
-        devices: vec!["mmcblk0p3".into()],
-        groups: vec!["/groups/a/app-x.scope".into()],
-    };
+    let choice = SampleChoice { devices: vec!["mmcblk0p3".into()], groups: vec!["/groups/a/app-x.scope".into()] };
     let snapshot = Sampler::new(Sense::new(root.path()), choice).and_then(|mut one| one.snapshot()).expect("written");
     assert_eq!(snapshot.disks.iter().map(|disk| disk.name.as_str()).collect::<Vec<_>>(), ["mmcblk0p3"]);
     let page_bytes = rustix::param::page_size() as u64;
