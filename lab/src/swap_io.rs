@@ -8,13 +8,12 @@
 //! ```text
 //! block events, faults ──┐
 //!                        ├─> Join (pure): owner of each slot ─> Trace + Counts
-//! page tables, marks ────┘
+//! page tables ───────────┘
 //! ```
 //!
 //! A page is used when it faults: when it is read for that, or later, when it was read with a neighbour. A slot's owner
-//! is the memory group that was charged when it was written; its page is that of the process which faults on it, or has
-//! it in its page table. A page that no page table showed has its number in the mapping where its app has one process,
-//! and else a number of its own, and is counted.
+//! is the process which faults on it, or has it in its page table, and so is its page; apps are processes by their names.
+//! A page that no process had is of the app `unknown`, has a number of its own, and is counted.
 //!
 //! What a recording does not know: pages of shared memory (tmpfs, memfd) have no faults here, so each read of one
 //! counts as a use; pages of zeroes, and pages that zswap holds, never reach the device; a page that is changed after
@@ -32,7 +31,7 @@ mod error;
 mod join;
 mod recorder;
 
-pub use area::{Area, Source};
+pub use area::Area;
 pub use error::{Error, Result};
-pub use join::{Counts, Join, OUTSIDE, Process, Scan, SwappedRun};
+pub use join::{Counts, Join, Process, Scan, SwappedRun};
 pub use recorder::{Options, Recorded, Recorder};

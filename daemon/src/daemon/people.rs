@@ -268,7 +268,7 @@ pub(super) fn processes(sense: &Sense, dir: &Path) -> Vec<u32> {
         pids.extend(sense.cgroup_processes(&dir).ok().flatten().unwrap_or_default());
         if dirs.len() < GROUPS_MAX && sense.has_groups_below(&dir) {
             let below = sense.groups_below(&dir).unwrap_or_default();
-            dirs.extend(below.into_iter().take(GROUPS_MAX).map(|(name, _)| dir.join(name)));
+            dirs.extend(below.into_iter().take(GROUPS_MAX).map(|name| dir.join(name)));
         }
     }
     pids.truncate(PROCESSES_MAX);

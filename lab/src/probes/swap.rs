@@ -85,13 +85,13 @@ impl std::fmt::Debug for SwapTrace {
 
 impl SwapTrace {
     /// Begins to watch the swap area on the block device with this number (as the kernel encodes it,
-    /// [`crate::probes::major_minor`]); a file in a file system on that device is one too. `buffer_bytes` is rounded to a power
-    /// of two; an event takes 48 bytes, and [`SwapTrace::drain`] is to be called before it is full. Faults are those of
-    /// the memory group with the id `group` and of groups directly below it; without one, those of all processes.
+    /// [`crate::probes::major_minor`]); a file in a file system on that device is one too. `buffer_bytes` is rounded to
+    /// a power of two; an event takes 48 bytes, and [`SwapTrace::drain`] is to be called before it is full. Faults are
+    /// those of all processes.
     ///
     /// # Errors
     /// When this process or this kernel cannot run the programs.
-    pub fn start(device: u32, group: Option<u64>, buffer_bytes: u32) -> Result<Self, Error> {
+    pub fn start(device: u32, buffer_bytes: u32) -> Result<Self, Error> {
         let buffer_bytes = ring_bytes(buffer_bytes)?;
         let object = OBJECT.ok_or(Error::NotBuiltIn)?;
         if !permitted() {
@@ -103,7 +103,6 @@ impl SwapTrace {
         let mut bpf = EbpfLoader::new()
             .btf(Some(&btf))
             .override_global("watched_device", &device, true)
-            .override_global("watched_memory", &group.unwrap_or(0), true)
             .override_global("page_bytes", &page_bytes, true)
             .map_max_entries("ring", buffer_bytes)
             .load(object)

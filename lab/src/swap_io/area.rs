@@ -2,20 +2,11 @@
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use brisk_sense::{Sense, Swap};
 
 use crate::swap_io::error::{Error, Result};
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
-    /// Device or file of the swap area, as in /proc/swaps.
-    pub area: PathBuf,
-    /// Memory group that has one group below it for each app, whose names are those of the apps. `None`: apps are all
-    /// processes of this machine, by their names.
-    pub groups: Option<PathBuf>,
-}
 
 /// A swap area in use.
 #[derive(Debug, Clone, PartialEq, Eq)]

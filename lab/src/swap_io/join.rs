@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use crate::probes::{SwapEvent, SwapWhat};
 use crate::swap::Action;
 
-pub use trace::{Counts, OUTSIDE};
+pub use trace::Counts;
 
 /// Adjacent pages of a process in adjacent slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,16 +87,11 @@ struct Fault {
 type Index = (Option<u64>, u64);
 
 #[derive(Debug, Clone, Copy)]
-enum Subject {
-    Page { occupant: usize, slot: u32 },
-    App(usize),
-}
-
-#[derive(Debug, Clone, Copy)]
 struct Entry {
     at_ns: u64,
     action: Action,
-    subject: Subject,
+    occupant: usize,
+    slot: u32,
 }
 
 /// Events and page tables so far.
@@ -108,8 +103,6 @@ pub struct Join {
     area: Option<u8>,
     is_sole: bool,
     has_faults: bool,
-    /// Apps by memory group; `None`: processes are apps.
-    groups: Option<HashMap<u64, String>>,
     occupants: Vec<Occupant>,
     slots: BTreeMap<u32, Slot>,
     /// Where each page that is known is.
@@ -122,23 +115,20 @@ pub struct Join {
     /// App of each process, and the processes in the order in which they appeared.
     processes: HashMap<u32, String>,
     appeared: Vec<u32>,
-    marked: Vec<String>,
     entries: Vec<Entry>,
     counts: Counts,
 }
 
 impl Join {
-    /// Nothing yet. `is_sole`: no other area is in use; `has_faults`: faults are among the events; `by_group`: apps are
-    /// memory groups.
+    /// Nothing yet. `is_sole`: no other area is in use; `has_faults`: faults are among the events.
     #[must_use]
-    pub fn new(start_ns: u64, area_slots: u32, is_sole: bool, has_faults: bool, by_group: bool) -> Self {
+    pub fn new(start_ns: u64, area_slots: u32, is_sole: bool, has_faults: bool) -> Self {
         Self {
             start_ns,
             area_slots,
             area: None,
             is_sole,
             has_faults,
-            groups: by_group.then(HashMap::new),
             occupants: Vec::new(),
             slots: BTreeMap::new(),
             at: HashMap::new(),
@@ -146,16 +136,8 @@ impl Join {
             faults: HashMap::new(),
             processes: HashMap::new(),
             appeared: Vec::new(),
-            marked: Vec::new(),
             entries: Vec::new(),
             counts: Counts::default(),
-        }
-    }
-
-    /// The memory group with this id is that of an app.
-    pub fn group(&mut self, id: u64, app: &str) {
-        if let Some(groups) = &mut self.groups {
-            groups.entry(id).or_insert_with(|| app.to_owned());
         }
     }
 
@@ -168,16 +150,6 @@ impl Join {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
-    }
-
-    /// An app came to the front ([`Action::Front`]) or is ready ([`Action::Ready`]).
-    pub fn mark(&mut self, at_ns: u64, action: Action, app: &str) {
-        let known = self.marked.iter().position(|name| name == app);
-        let index = known.unwrap_or_else(|| {
-            self.marked.push(app.to_owned());
-            self.marked.len() - 1
-        });
-        self.entries.push(Entry { at_ns, action, subject: Subject::App(index) });
     }
 
     pub fn event(&mut self, event: &SwapEvent) {
@@ -220,7 +192,7 @@ impl Join {
     }
 
     fn push(&mut self, at_ns: u64, action: Action, occupant: usize, slot: u32) {
-        self.entries.push(Entry { at_ns, action, subject: Subject::Page { occupant, slot } });
+        self.entries.push(Entry { at_ns, action, occupant, slot });
     }
 
     fn out(&mut self, at_ns: u64, slot: u32, occupant: Occupant) {
@@ -344,7 +316,8 @@ impl Join {
         }
         let living: HashSet<u32> = scan.processes.iter().map(|process| process.pid).collect();
         let is_gone = |(&at, slot): (&u32, &Slot)| {
-            let is_certain = !seen.contains(&at) && !touched.contains(&u64::from(at)) && self.is_scanned(slot);
+            let is_certain =
+                !seen.contains(&at) && !touched.contains(&u64::from(at)) && self.occupants[slot.occupant].anonymous;
             let is_gone = match slot.state {
                 // A fault that read nothing brought it back from the swap cache: the slot may keep it.
                 State::Out => !slot.faulted || !self.lives(slot, &living),
@@ -355,18 +328,6 @@ impl Join {
         };
         let gone: Vec<u32> = self.slots.iter().filter_map(is_gone).collect();
         gone.into_iter().for_each(|slot| self.free(scan.at_ns, slot));
-    }
-
-    /// Whether scans have the page tables of its process.
-    fn is_scanned(&self, slot: &Slot) -> bool {
-        let occupant = &self.occupants[slot.occupant];
-        let group_is_known = match (&self.groups, occupant.group) {
-            (Some(groups), Some(group)) => groups.contains_key(&group),
-            (None, _) => true,
-            (Some(_), None) => false,
-        };
-        let pid_is_known = matches!(occupant.owner, Owner::Page { pid, .. } if self.processes.contains_key(&pid));
-        occupant.anonymous && (group_is_known || pid_is_known)
     }
 
     fn lives(&self, slot: &Slot, living: &HashSet<u32>) -> bool {

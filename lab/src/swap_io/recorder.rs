@@ -1,17 +1,17 @@
 //! The recording: a thread that drains events and reads page tables.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::probes::{SwapEvent, SwapTrace};
-use crate::swap::{Action, Trace};
+use crate::swap::Trace;
 use brisk_sense::{PageState, ProcessPages, Sense};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-use crate::swap_io::area::{Area, Source};
+use crate::swap_io::area::Area;
 use crate::swap_io::error::{Error, Result};
 use crate::swap_io::join::{Counts, Join, Process, Scan, SwappedRun};
 
@@ -66,16 +66,8 @@ pub struct Recorded {
     pub wall_ns: u64,
 }
 
-#[derive(Debug)]
-struct Mark {
-    at_ns: u64,
-    action: Action,
-    app: String,
-}
-
 #[derive(Debug, Default)]
 struct State {
-    marks: Vec<Mark>,
     stop: bool,
     is_full: bool,
 }
@@ -87,7 +79,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// A thread that panicked left no mark incomplete.
+    /// A thread that panicked left nothing incomplete.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -105,19 +97,17 @@ impl Recorder {
     ///
     /// # Errors
     /// When the area is not in use, or this process or kernel cannot watch it.
-    pub fn start(source: &Source, options: &Options) -> Result<Self> {
+    pub fn start(area: &Path, options: &Options) -> Result<Self> {
         let sense = Sense::default();
-        let area = Area::find(&sense, &source.area)?;
+        let area = Area::find(&sense, area)?;
         let start_ns = now_ns(ClockId::Monotonic);
-        let group = source.groups.as_deref().map(|dir| sense.group_id(dir)).transpose()?;
-        let probes = SwapTrace::start(area.device, group, options.buffer_bytes)?;
+        let probes = SwapTrace::start(area.device, options.buffer_bytes)?;
         let missing = probes.missing().to_vec();
-        let join = Join::new(start_ns, area.slots, area.is_sole, missing.is_empty(), source.groups.is_some());
+        let join = Join::new(start_ns, area.slots, area.is_sole, missing.is_empty());
         let mut work = Work {
             probes,
             join,
             sense,
-            groups: source.groups.clone(),
             options: *options,
             start_ns,
             pending: Vec::new(),
@@ -131,12 +121,6 @@ impl Recorder {
         let of_thread = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("brisk-swap-rec".to_owned()).spawn(move || work.run(&of_thread));
         Ok(Self { shared, thread: Some(thread.map_err(Error::Thread)?) })
-    }
-
-    /// Notes that an app came to the front now ([`Action::Front`]) or is ready for input ([`Action::Ready`]).
-    pub fn mark(&self, action: Action, app: &str) {
-        let at_ns = now_ns(ClockId::Monotonic);
-        self.shared.state().marks.push(Mark { at_ns, action, app: app.to_owned() });
     }
 
     /// Whether it has as many events as it may have, and records no more.
@@ -181,7 +165,6 @@ struct Work {
     probes: SwapTrace,
     join: Join,
     sense: Sense,
-    groups: Option<PathBuf>,
     options: Options,
     start_ns: u64,
     /// Events that are not joined yet.
@@ -197,7 +180,7 @@ impl Work {
         let (mut is_full, mut scanned_ns) = (false, now_ns(ClockId::Monotonic));
         let mut took_ns = scanned_ns - self.start_ns;
         loop {
-            let (stops, marks) = {
+            let stops = {
                 let mut state = shared.state();
                 if !state.stop {
                     state = match shared.stopping.wait_timeout(state, self.options.drain_interval) {
@@ -205,11 +188,8 @@ impl Work {
                         Err(poisoned) => poisoned.into_inner().0,
                     };
                 }
-                (state.stop, std::mem::take(&mut state.marks))
+                state.stop
             };
-            for mark in marks {
-                self.join.mark(mark.at_ns, mark.action, &mark.app);
-            }
             if !is_full {
                 self.drain();
                 let now = now_ns(ClockId::Monotonic);
@@ -281,19 +261,10 @@ impl Work {
 
     fn page_tables(&mut self) -> Result<Scan> {
         let mut scan = Scan { at_ns: now_ns(ClockId::Monotonic), processes: Vec::new() };
-        let Some(dir) = self.groups.clone() else {
-            let own = std::process::id();
-            for pid in self.sense.process_ids()?.into_iter().filter(|&pid| pid != own) {
-                let Some(stat) = self.sense.process_stat(pid)? else { continue };
-                scan.processes.extend(self.process(pid, &stat.comm.to_string_lossy())?);
-            }
-            return Ok(scan);
-        };
-        for (app, id) in self.sense.groups_below(&dir)? {
-            self.join.group(id, &app);
-            for pid in self.sense.cgroup_processes(&dir.join(&app))?.unwrap_or_default() {
-                scan.processes.extend(self.process(pid, &app)?);
-            }
+        let own = std::process::id();
+        for pid in self.sense.process_ids()?.into_iter().filter(|&pid| pid != own) {
+            let Some(stat) = self.sense.process_stat(pid)? else { continue };
+            scan.processes.extend(self.process(pid, &stat.comm.to_string_lossy())?);
         }
         Ok(scan)
     }

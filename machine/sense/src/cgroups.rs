@@ -1,7 +1,6 @@
 //! Which control groups this machine has: /proc/cgroups, the mounts, and `cgroup.controllers` of the second version
 //! (Documentation/admin-guide/cgroup-v1/cgroups.rst, cgroup-v2.rst).
 
-use std::os::unix::fs::{DirEntryExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use brisk_core::knob::GroupSetting;
@@ -81,7 +80,7 @@ impl Sense {
     /// When /proc is missing, or the mounts are not readable or not understood.
     pub fn app_groups(&self) -> Result<Option<AppGroups>> {
         let groups_in = |dir: &Path| self.groups_below(dir).unwrap_or_default();
-        Ok(app_groups(&self.mounts()?, |dir| groups_in(dir).into_iter().map(|(name, _)| dir.join(name)).collect()))
+        Ok(app_groups(&self.mounts()?, |dir| groups_in(dir).into_iter().map(|name| dir.join(name)).collect()))
     }
 
     /// Settings that the group in `dir` offers: those of controllers that are enabled for it, that this kernel has, and
@@ -108,21 +107,11 @@ impl Sense {
         rustix::fs::stat(self.path(dir)).is_ok_and(|stat| stat.st_nlink > 2)
     }
 
-    /// The id of the group at `dir`: the inode number of its directory.
-    ///
-    /// # Errors
-    /// When there is no such group.
-    pub fn group_id(&self, dir: &Path) -> Result<u64> {
-        let path = self.path(dir);
-        std::fs::metadata(&path).map(|group| group.ino()).map_err(|source| Error::reading(path, source))
-    }
-
-    /// The groups directly below the one at `dir`, by name: their ids, which are the inode numbers of their
-    /// directories. Empty when there is no such group.
+    /// The names of the groups directly below the one at `dir`. Empty when there is no such group.
     ///
     /// # Errors
     /// When the directory is not readable.
-    pub fn groups_below(&self, dir: &Path) -> Result<Vec<(String, u64)>> {
+    pub fn groups_below(&self, dir: &Path) -> Result<Vec<String>> {
         let path = self.path(dir);
         let Some(entries) = std::fs::read_dir(&path).map_err(|source| Error::reading(path, source)).or_absent()? else {
             return Ok(Vec::new());
@@ -130,7 +119,7 @@ impl Sense {
         // A group that is removed meanwhile is left out.
         let group = |entry: std::fs::DirEntry| {
             let is_group = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            is_group.then(|| (entry.file_name().to_string_lossy().into_owned(), entry.ino()))
+            is_group.then(|| entry.file_name().to_string_lossy().into_owned())
         };
         let mut groups: Vec<_> = entries.flatten().filter_map(group).collect();
         groups.sort();
@@ -165,11 +154,10 @@ mod tests {
         std::fs::create_dir(group.join("inner")).expect("root makes groups");
         let after = sense.has_groups_below(&group);
         let below = sense.groups_below(&group).expect("readable");
-        let id = sense.group_id(&group.join("inner")).expect("made");
         std::fs::remove_dir(group.join("inner")).and_then(|()| std::fs::remove_dir(&group)).expect("removed");
         assert_eq!((before, after), (false, true));
-        assert_eq!(below, [("inner".to_owned(), id)]);
-        assert_eq!(sense.groups_below(&group).expect("gone"), []);
+        assert_eq!(below, ["inner"]);
+        assert_eq!(sense.groups_below(&group).expect("gone"), [""; 0]);
     }
 
     #[test]

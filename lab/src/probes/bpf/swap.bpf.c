@@ -9,8 +9,6 @@
 
 /* Set by the loader: device number of the swap area, as the kernel encodes it. */
 const volatile u32 watched_device;
-/* Id of the memory group whose faults are reported; 0: of all. */
-const volatile u64 watched_memory;
 
 /* The flags of folio->memcg_data, in its lowest bits. */
 #define MEMCG_DATA_FLAGS 7ul
@@ -101,22 +99,16 @@ INLINE u64 id_of(struct cgroup_subsys_state *css)
 INLINE int fault(u64 *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	u64 address = as_number(&ctx[0]), error_code = as_number(&ctx[2]), group;
-	struct cgroup_subsys_state *css;
+	u64 address = as_number(&ctx[0]), error_code = as_number(&ctx[2]);
 	struct swap_fault *record;
 
 	if (error_code & FAULT_OF_RIGHTS)
-		return 0;
-	css = own_memory();
-	group = id_of(css);
-	/* The group of an app is directly below the one that is watched. */
-	if (watched_memory && (!css || (group != watched_memory && id_of(read(css, parent)) != watched_memory)))
 		return 0;
 	record = new_record(struct swap_fault, bpf_ktime_get_ns(), task->pid, KIND_SWAP_FAULT, 0);
 	if (!record)
 		return 0;
 	record->page = address / page_bytes;
-	record->group = group;
+	record->group = id_of(own_memory());
 	record->pid = task->tgid;
 	record->zero = 0;
 	submit(record);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::flash::PAGE_BYTES;
 use crate::study::swap::arguments::Record;
 use crate::swap::{Action, Event, Trace};
-use crate::swap_io::{Options, Recorded, Recorder, Source};
+use crate::swap_io::{Options, Recorded, Recorder};
 use anyhow::bail;
 use brisk_command::duration;
 use brisk_command::json::Document;
@@ -32,7 +32,7 @@ pub(super) fn run(args: &Record) -> anyhow::Result<ExitCode> {
     let session = Session::begin()?;
     let area = area(args, &session)?;
     let options = Options { scan_interval: args.scan, ..Options::default() };
-    let recorder = Recorder::start(&Source { area: area.clone(), groups: None }, &options)?;
+    let recorder = Recorder::start(&area, &options)?;
     let until =
         args.duration.map_or_else(|| "until Ctrl-C".to_owned(), |time| format!("for {}", duration::written(time)));
     remark(&format!("recording what is swapped to and from {} {until}", area.display()));
@@ -97,11 +97,10 @@ struct Marked {
     recorded: Recorded,
     trace: Trace,
     launches: usize,
-    inferred: bool,
 }
 
 impl Marked {
-    /// Infers launches where nothing marked them. A recording of no app is refused.
+    /// Infers launches. A recording of no app is refused.
     fn of(recorded: Recorded, area: &Path) -> anyhow::Result<Self> {
         let is_of_app = |event: &Event| event.action.is_of_page() && event.action != Action::Held;
         if !recorded.trace.events.iter().any(is_of_app) {
@@ -112,10 +111,9 @@ impl Marked {
                 recorded.wall_ns as f64 / 1e9
             );
         }
-        let inferred = !recorded.trace.has_launches();
         let trace = recorded.trace.clone().with_launches();
         let launches = trace.events.iter().filter(|event| event.action == Action::Front).count();
-        Ok(Self { recorded, trace, launches, inferred })
+        Ok(Self { recorded, trace, launches })
     }
 
     fn facts(&self, area: &Path, file: Option<&Path>) -> serde_json::Value {
@@ -126,7 +124,6 @@ impl Marked {
             "events": self.trace.events.len(),
             "apps": self.trace.apps,
             "launches": self.launches,
-            "launches_are_inferred": self.inferred,
             "duration_s": recorded.wall_ns as f64 / 1e9,
             "out_pages": counts.out_pages,
             "read_pages": counts.read_pages,
@@ -150,10 +147,9 @@ impl Marked {
     fn said(&self, file: &Path) -> String {
         let (recorded, counts) = (&self.recorded, &self.recorded.counts);
         let size = |pages: u64| format_bytes(pages * PAGE_BYTES);
-        let how = if self.inferred { " (inferred from the pages used)" } else { "" };
         let percent = |ns: u64| 100.0 * ns as f64 / recorded.wall_ns.max(1) as f64;
         format!(
-            "{}: {} events of {} apps in {:.1} s, {} launches{how}\n\
+            "{}: {} events of {} apps in {:.1} s, {} launches (inferred from the pages used)\n\
              written {}, read {}; apps used {} of it; {} lay in the area before\n\
              cost: {} readings of page tables took {:.2} % of one CPU, events {:.2} %\n",
             file.display(),

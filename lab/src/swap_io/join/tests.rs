@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 const AREA: u8 = 2;
 const SLOTS: u32 = 64;
-/// Memory groups of the apps a and b, and one of another machine's user.
+/// Memory groups of the apps a and b, and of another one.
 const A: u64 = 71;
 const B: u64 = 72;
 const FOREIGN: u64 = 99;
@@ -32,10 +32,7 @@ fn fault(at_ns: u64, tid: u32, page: u64, group: u64) -> SwapEvent {
 }
 
 fn join() -> Join {
-    let mut join = Join::new(0, SLOTS, false, true, true);
-    join.group(A, "a");
-    join.group(B, "b");
-    join
+    Join::new(0, SLOTS, false, true)
 }
 
 /// A process: pid, app, and each swapped page with its slot.
@@ -73,16 +70,12 @@ fn a_slot_that_was_written_and_read_has_its_owner() {
     for event in [out(1000, 10, 2, A, 0x700), out(2000, 12, 1, B, 0x700)] {
         join.event(&event);
     }
-    join.mark(3000, Action::Front, "a");
     for event in [fault(4000, 41, 0x701, A), read(5000, 41, 11, None)] {
         join.event(&event);
     }
-    join.mark(6000, Action::Ready, "a");
+    join.scan(&scan(6000, &[(41, "a", &[(0x700, 10)]), (42, "b", &[(0x700, 12)])]), &[]);
     let (lines, counts) = joined(join);
-    assert_eq!(
-        lines,
-        ["1 out a 700 10", "1 out a 701 11", "2 out b 700 12", "3 front a 0", "5 in a 701 11", "6 ready a 0"]
-    );
+    assert_eq!(lines, ["1 out a 700 10", "1 out a 701 11", "2 out b 700 12", "5 in a 701 11"]);
     assert_eq!((counts.out_pages, counts.read_pages, counts.used_pages), (3, 1, 1));
     assert_eq!((counts.numbered_pages, counts.ownerless_pages, counts.beyond), (0, 0, 0));
 }
@@ -95,6 +88,7 @@ fn a_neighbour_that_was_read_is_used_only_where_it_faults() {
     join.event(&fault(2000, 41, 0x101, A));
     (8..12).for_each(|slot| join.event(&read(3000 + slot, 41, slot, Some(A))));
     join.event(&fault(9000, 41, 0x102, A));
+    join.scan(&scan(9500, &[(41, "a", &[(0x100, 8), (0x103, 11)])]), &[]);
     let (lines, counts) = joined(join);
     assert_eq!(
         lines[4..],
@@ -135,45 +129,46 @@ fn a_page_that_was_just_written_and_is_still_in_memory_is_not_read() {
 fn a_page_that_is_gone_from_the_page_tables_frees_its_slot() {
     let mut join = join();
     join.event(&out(1000, 8, 3, A, 0x100));
-    join.event(&out(1000, 20, 1, FOREIGN, 0x100));
-    // The first is released; the second stays; the third was used, and its process ends later. Another group is not
-    // scanned.
+    join.event(&out(1000, 20, 1, B, 0x100));
+    let of_b: Swapped<'_> = (42, "b", &[(0x100, 20)]);
+    join.scan(&scan(1200, &[(41, "a", &[(0x100, 8), (0x101, 9), (0x102, 10)]), of_b]), &[]);
+    // The first is released; the second stays; the third was used, and its process ends later.
     join.event(&fault(1500, 41, 0x102, A));
     join.event(&read(1600, 41, 10, Some(A)));
-    join.scan(&scan(2000, &[(41, "a", &[(0x101, 9)])]), &[]);
-    join.scan(&scan(4000, &[]), &[]);
+    join.scan(&scan(2000, &[(41, "a", &[(0x101, 9)]), of_b]), &[]);
+    join.scan(&scan(4000, &[of_b]), &[]);
     let (lines, counts) = joined(join);
     assert_eq!(lines[5..], ["2 free a 100 8", "4 free a 101 9", "4 free a 102 10"]);
-    assert!(lines[3].starts_with("1 out outside "), "{lines:?}");
-    assert_eq!((counts.freed_pages, counts.outside_pages), (3, 1));
+    assert_eq!(counts.freed_pages, 3);
 }
 
 #[test]
 fn a_slot_that_changes_during_a_scan_is_not_taken_from_it() {
     let mut join = join();
     join.event(&out(1000, 8, 1, A, 0x100));
+    join.scan(&scan(1500, &[(41, "a", &[(0x100, 8)])]), &[]);
     let changed = out(2500, 8, 1, B, 0x900);
     // While page tables were read, slot 8 got another page: the old page of the page table is not that of the slot now.
     join.scan(&scan(2000, &[(41, "a", &[(0x100, 8)]), (42, "b", &[])]), &[changed]);
     join.event(&changed);
+    join.scan(&scan(4000, &[(41, "a", &[]), (42, "b", &[(0x900, 8)])]), &[]);
     let (lines, _) = joined(join);
     assert_eq!(lines, ["1 out a 100 8", "2 free a 100 8", "2 out b 900 8"]);
 }
 
 #[test]
 fn pages_that_were_there_before_are_held_from_the_begin() {
-    let mut join = Join::new(0, SLOTS, true, true, true);
-    join.group(A, "a");
+    let mut join = Join::new(0, SLOTS, true, true);
     join.scan(&scan(10, &[(41, "a", &[(0x100, 8), (0x101, 9)])]), &[]);
-    // One that no page table had: shared memory, whose group is known when it is read.
+    // One that no page table had: shared memory.
     join.event(&fault(2000, 41, 0x101, A));
     join.event(&read(2100, 41, 9, Some(A)));
     join.event(&read(3000, 41, 30, Some(A)));
     let (lines, counts) = joined(join);
     assert_eq!(lines[..2], ["0 held a 100 8", "0 held a 101 9"]);
-    assert!(lines[2].starts_with("0 held a 8") && lines[2].ends_with(" 30"), "{lines:?}");
+    assert!(lines[2].starts_with("0 held unknown 8") && lines[2].ends_with(" 30"), "{lines:?}");
     assert_eq!(lines[3], "2 in a 101 9");
-    assert!(lines[4].starts_with("3 in a 8") && lines[4].ends_with(" 30"), "{lines:?}");
+    assert!(lines[4].starts_with("3 in unknown 8") && lines[4].ends_with(" 30"), "{lines:?}");
     assert_eq!((counts.held_pages, counts.numbered_pages), (3, 1));
 }
 
@@ -195,8 +190,11 @@ fn pages_of_several_processes_of_an_app_have_different_numbers() {
 fn a_page_that_moved_to_another_slot_is_not_freed_with_the_old_one() {
     let mut join = join();
     join.event(&out(1000, 8, 1, A, 0x100));
+    join.scan(&scan(1500, &[(41, "a", &[(0x100, 8)])]), &[]);
     join.event(&out(2000, 9, 1, A, 0x100));
+    join.scan(&scan(2500, &[(41, "a", &[(0x100, 9)])]), &[]);
     join.event(&out(3000, 8, 1, B, 0x200));
+    join.scan(&scan(3500, &[(41, "a", &[(0x100, 9)]), (42, "b", &[(0x200, 8)])]), &[]);
     let (lines, counts) = joined(join);
     assert_eq!(lines, ["1 out a 100 8", "2 out a 100 9", "3 out b 200 8"]);
     assert_eq!(counts.freed_pages, 0);
@@ -227,8 +225,8 @@ fn a_page_that_is_used_while_page_tables_are_read_keeps_its_slot() {
 }
 
 #[test]
-fn without_groups_apps_are_processes_by_name_and_what_no_process_has_is_of_an_unknown_one() {
-    let mut join = Join::new(0, SLOTS, true, true, false);
+fn apps_are_processes_by_name_and_what_no_process_has_is_of_an_unknown_one() {
+    let mut join = Join::new(0, SLOTS, true, true);
     join.event(&out(1000, 8, 1, A, 0x100));
     join.event(&out(1000, 9, 1, FOREIGN, 0x200));
     join.scan(&scan(2000, &[(41, "editor", &[(0x100, 8)])]), &[out(2000, 9, 1, FOREIGN, 0x200)]);
@@ -237,14 +235,14 @@ fn without_groups_apps_are_processes_by_name_and_what_no_process_has_is_of_an_un
     let (lines, counts) = joined(join);
     assert_eq!((lines[0].as_str(), lines[2].as_str()), ("1 out editor 100 8", "3 in editor 100 8"));
     assert!(lines[1].starts_with("1 out unknown 8") && lines[1].ends_with(" 9"), "{lines:?}");
-    assert_eq!((counts.ownerless_pages, counts.outside_pages, counts.numbered_pages), (1, 0, 1));
+    assert_eq!((counts.ownerless_pages, counts.numbered_pages), (1, 1));
 }
 
 #[test]
 fn without_faults_each_read_is_a_use() {
-    let mut join = Join::new(0, SLOTS, false, false, true);
-    join.group(A, "a");
+    let mut join = Join::new(0, SLOTS, false, false);
     join.event(&out(1000, 8, 2, A, 0x100));
+    join.scan(&scan(2000, &[(41, "a", &[(0x100, 8), (0x101, 9)])]), &[]);
     (8..10).for_each(|slot| join.event(&read(3000, 41, slot, None)));
     assert_eq!(joined(join).0[2..], ["3 in a 100 8", "3 in a 101 9"]);
 }
@@ -255,9 +253,7 @@ proptest! {
         steps in proptest::collection::vec((0_u8..5, 0_u64..70, 1_u32..4, 0_u32..3), 0..200),
         has_faults: bool,
     ) {
-        let mut join = Join::new(0, SLOTS, true, has_faults, true);
-        join.group(A, "a");
-        join.group(B, "b");
+        let mut join = Join::new(0, SLOTS, true, has_faults);
         let (mut written, mut readings, mut beyond) = (0, 0, 0);
         for (at, (kind, slot, pages, tid)) in steps.into_iter().enumerate() {
             let at_ns = 1000 * at as u64;

@@ -4,16 +4,14 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::swap::{Action, Event, Trace};
 
-use super::{Join, Occupant, Owner, Subject};
+use super::{Join, Occupant, Owner};
 
 /// Where the number of a page has the number of its process within the app: above all virtual page numbers.
 pub(super) const PROCESS_SHIFT: u32 = 48;
 /// Marks a number that is no virtual page number.
 pub(super) const NUMBERED: u64 = 1 << 63;
-/// App of pages that are charged to no group that is known, and that no process has.
+/// App of pages that no process has.
 const UNKNOWN: &str = "unknown";
-/// App of pages of memory groups outside of those that are recorded.
-pub const OUTSIDE: &str = "outside";
 
 /// What a recording has, and what it lacks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -33,8 +31,6 @@ pub struct Counts {
     pub numbered_pages: u64,
     /// Pages whose app is not known.
     pub ownerless_pages: u64,
-    /// Pages of processes outside of the recorded groups.
-    pub outside_pages: u64,
     /// Events with a slot beyond the end of the area, which are left out.
     pub beyond: u64,
 }
@@ -46,7 +42,6 @@ impl Join {
         self.entries.sort_by_key(|entry| entry.at_ns);
         let mut names = Names::default();
         let pages: Vec<(u16, u64)> = self.number(&mut names);
-        let marked: Vec<u16> = self.marked.iter().map(|app| names.index(app)).collect();
         let mut counts = self.counts;
         let mut events = Vec::with_capacity(self.entries.len());
         // The slot that each page has, by the trace. A page that was seen to have moved on has no old slot to free.
@@ -54,43 +49,39 @@ impl Join {
         let mut ahead: HashSet<u32> = HashSet::new();
         for entry in &self.entries {
             let at_us = entry.at_ns.saturating_sub(self.start_ns) / 1000;
-            let (app, page, slot) = match entry.subject {
-                Subject::App(index) => (marked[index], 0, None),
-                Subject::Page { occupant, slot } => (pages[occupant].0, pages[occupant].1, Some(slot)),
-            };
-            let was_ahead = slot.is_some_and(|slot| ahead.remove(&slot));
-            match (entry.action, slot) {
-                (Action::Out, Some(slot)) => {
+            let ((app, page), slot) = (pages[entry.occupant], entry.slot);
+            let was_ahead = ahead.remove(&slot);
+            match entry.action {
+                Action::Out => {
                     latest.insert((app, page), slot);
                     counts.out_pages += 1;
                 }
-                (Action::Held, Some(slot)) => {
+                Action::Held => {
                     latest.insert((app, page), slot);
                     counts.held_pages += 1;
                 }
-                (Action::In, _) => {
+                Action::In => {
                     counts.used_pages += 1;
                     counts.read_pages += u64::from(!was_ahead);
                 }
-                (Action::Ahead, Some(slot)) => {
+                Action::Ahead => {
                     counts.read_pages += 1;
                     ahead.insert(slot);
                 }
-                (Action::Free, _) if latest.get(&(app, page)).copied() != slot => continue,
-                (Action::Free, _) => {
+                Action::Free if latest.get(&(app, page)) != Some(&slot) => continue,
+                Action::Free => {
                     latest.remove(&(app, page));
                     counts.freed_pages += 1;
                 }
                 _ => {}
             }
-            events.push(Event { at_us, action: entry.action, app, page, slot });
+            events.push(Event { at_us, action: entry.action, app, page, slot: Some(slot) });
         }
         counts.in_memory_faults += self.slots.values().filter(|slot| slot.found_in_memory()).count() as u64;
         for &(app, page) in pages.iter().collect::<BTreeSet<_>>() {
             let name = names.all[usize::from(app)].as_str();
             counts.numbered_pages += u64::from(page & NUMBERED != 0);
             counts.ownerless_pages += u64::from(name == UNKNOWN);
-            counts.outside_pages += u64::from(name == OUTSIDE);
         }
         (Trace { area_slots: self.area_slots, apps: names.all, events }, counts)
     }
@@ -119,9 +110,6 @@ impl Join {
                     let process = pids.iter().position(|&known| known == pid).unwrap_or(0) as u64;
                     process << PROCESS_SHIFT | page
                 }
-                // The number in the mapping is that of the page, unless the mapping was moved; with several processes
-                // it may be that of any.
-                Owner::Index(page) if pids.len() < 2 && app != UNKNOWN && app != OUTSIDE => page,
                 Owner::Index(_) | Owner::Unknown => NUMBERED | index as u64,
             };
             (names.index(app), page)
@@ -134,15 +122,7 @@ impl Join {
             Owner::Page { pid, .. } => self.processes.get(&pid).cloned(),
             _ => None,
         };
-        let of_group = match (&self.groups, occupant.group) {
-            (Some(groups), Some(group)) => Some(groups.get(&group).map_or(OUTSIDE, String::as_str)),
-            _ => None,
-        };
-        of_group
-            .filter(|name| *name != OUTSIDE)
-            .map(str::to_owned)
-            .or(of_process)
-            .unwrap_or_else(|| of_group.unwrap_or(UNKNOWN).to_owned())
+        of_process.unwrap_or_else(|| UNKNOWN.to_owned())
     }
 }
 
