@@ -18,6 +18,9 @@ use brisk_sense::{DeviceNumber, Sense, Stack, Storage};
 /// Processes of an app that are asked at most.
 const PROCESSES_MAX: usize = 64;
 
+/// Device numbers that are known: each file system that a user mounts in a namespace of its own has another one.
+const KNOWN_MAX: usize = 1024;
+
 /// What is known of the disks under files. To be forgotten when devices or mounts change.
 #[derive(Debug, Default)]
 pub struct Places {
@@ -89,6 +92,9 @@ impl Places {
         }
         let storage = self.storage(sense)?;
         let disks = devices_in(storage, &storage.below_number(number));
+        if self.known.len() >= KNOWN_MAX {
+            self.known.clear();
+        }
         self.known.insert(number, disks.clone());
         disks
     }
@@ -157,6 +163,17 @@ mod tests {
         assert_eq!((under(20), under(30), under(1)), (none(), none(), none()));
         mounts("23 1 0:40 / /x rw - overlay overlay rw\n24 1 0:41 / /y rw - fuse.sshfs a:b rw\n");
         assert_eq!((under(30), under(40), under(41), under(1)), (none(), None, None, None));
+    }
+
+    #[test]
+    fn file_systems_without_end_are_not_all_known() {
+        let machine = Machine::new();
+        machine.write("proc/self/mountinfo", "21 1 0:20 / /proc rw - proc proc rw\n");
+        let (mut places, sense) = (Places::default(), machine.sense());
+        for minor in 0..3 * KNOWN_MAX as u32 {
+            assert_eq!(places.of_number(&sense, DeviceNumber { major: 0, minor }), Some(BTreeSet::new()));
+        }
+        assert!((1..=KNOWN_MAX).contains(&places.known.len()), "{}", places.known.len());
     }
 
     #[test]
