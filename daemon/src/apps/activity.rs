@@ -16,7 +16,7 @@
 //! `a_kill_by_the_kernel_is_reported_once`;
 //! `scores_of_processes_are_read_once_a_minute_and_before_an_app_is_stopped`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use brisk_core::app::{Activity, Tolerance};
@@ -86,6 +86,15 @@ impl SoundAndLocks {
     }
 }
 
+/// The apps of which some processes are.
+#[derive(Debug, Default)]
+struct Holders {
+    /// Their directories.
+    dirs: BTreeSet<PathBuf>,
+    /// Whether a process is of none, or of one that works for others.
+    has_others: bool,
+}
+
 /// What the files of one app's group say. `None`: they do not tell.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OfGroup {
@@ -140,37 +149,31 @@ impl Apps {
         (self.has_activities, self.observed_ns) = (true, Some(at_ns));
         // A server that a desktop starts like an app works for others all the same.
         let is_server = |known: &TrackedGroup| services.class_of(&id_of(known)) == Some(Tolerance::System);
-        let is_of_an_app = |place: &ProcessGroups| {
-            self.known.values().any(|known| known.is_app() && known.holds(place) && !is_server(known))
+        let holders = |places: &Vec<ProcessGroups>| {
+            let mut holders = Holders::default();
+            for place in places {
+                let apps: Vec<&TrackedGroup> = self.holding(place).filter(|known| known.is_app()).collect();
+                holders.has_others |= apps.iter().all(|known| is_server(known));
+                holders.dirs.extend(apps.iter().map(|known| known.group.dir.clone()));
+            }
+            holders
         };
-        let is_for_others = |places: &Option<Vec<ProcessGroups>>| {
-            places.as_ref().is_some_and(|places| places.iter().any(|place| !is_of_an_app(place)))
-        };
-        let server_plays = is_for_others(&seen.sound);
-        let unknown: BTreeMap<u32, bool> = seen
-            .told
-            .iter()
-            .map(|(user, streams)| {
-                let plays_without = server_plays && streams.is_empty();
-                (*user, plays_without || streams.iter().any(|place| !is_of_an_app(place)))
-            })
-            .collect();
-        let locks_of_others = is_for_others(&seen.locks);
+        let (sound, locks) = (seen.sound.as_ref().map(holders), seen.locks.as_ref().map(holders));
+        let told: BTreeMap<u32, Holders> = seen.told.iter().map(|(user, streams)| (*user, holders(streams))).collect();
+        let server_plays = sound.as_ref().is_some_and(|sound| sound.has_others);
         let mut events = Vec::new();
         for known in self.known.values_mut().filter(|known| known.is_app() && !known.is_told) {
-            let does = |places: &Option<Vec<ProcessGroups>>, of_others: bool| match places {
+            let does = |holders: &Option<Holders>, of_others: bool| match holders {
                 None => None,
-                Some(places) if places.iter().any(|place| known.holds(place)) => Some(true),
+                Some(holders) if holders.dirs.contains(&known.group.dir) => Some(true),
                 Some(_) => (!of_others).then_some(false),
             };
-            let user = known.group.user;
-            let streams = user.and_then(|user| seen.told.get(&user));
-            let is_unknown = user.and_then(|user| unknown.get(&user).copied());
-            let audible = match streams {
-                Some(streams) if streams.iter().any(|place| known.holds(place)) => Some(true),
-                _ => does(&seen.sound, is_unknown.unwrap_or(seen.sound_elsewhere || server_plays)),
+            let audible = match known.group.user.and_then(|user| told.get(&user)) {
+                Some(streams) if streams.dirs.contains(&known.group.dir) => Some(true),
+                Some(streams) => does(&sound, streams.has_others || server_plays && streams.dirs.is_empty()),
+                None => does(&sound, seen.sound_elsewhere || server_plays),
             };
-            let inhibits = does(&seen.locks, locks_of_others);
+            let inhibits = does(&locks, locks.as_ref().is_some_and(|locks| locks.has_others));
             let audible = known.recent.hear(at_ns, audible);
             let is_scored = known.is_score_due(at_ns);
             // Of a terminal or session the processes are read each time, as what grows in it ends first.
@@ -193,6 +196,14 @@ impl Apps {
             events.extend(known.note_oom_kills(at_ns, oom_kills));
         }
         events
+    }
+
+    /// The groups and the session that a process of this place is of. It takes no time for each group that there is: any
+    /// user can make a thousand of them, and tell of as many streams.
+    fn holding<'a>(&'a self, place: &'a ProcessGroups) -> impl Iterator<Item = &'a TrackedGroup> {
+        let above = place.group.iter().flat_map(|dir| dir.ancestors());
+        let all = above.chain(place.session.as_deref()).filter_map(|dir| self.known.get(dir));
+        all.filter(move |known| known.holds(place))
     }
 
     /// Makes unknown again what is not fresh any more: where activities are read for clients alone, what the last one
@@ -325,6 +336,31 @@ mod tests {
         let plays = ProcessGroups { group: Some("/c".into()), session: Some("/proc/40".into()) };
         let listed = observed(&mut apps, &SoundAndLocks { sound: Some(vec![plays]), ..SoundAndLocks::default() });
         assert_eq!(listed.iter().find(|app| app.id == "mpv").expect("listed").activity.audible, None);
+    }
+
+    #[test]
+    fn what_holds_a_process_is_found_without_asking_each_group() {
+        let mut apps = Apps::default();
+        let dirs = ["/c", "/c/app-a-1.scope", "/c/app-a-1.scope/tab", "/c/app-a-10.scope", "/d/app-a-1.scope"];
+        dirs.iter().for_each(|dir| apps.was_there(group(dir)));
+        apps.session_was_there(brisk_sense::ProcessSession {
+            id: 40,
+            pid: 40,
+            program: "foot".to_owned(),
+            of_user: true,
+            user: None,
+        });
+        let groups = dirs.iter().chain(&["/c/app-a-1.scope/tab/x", "/c/app-a-1", "/e", "/proc/40"]);
+        for group in groups.map(|dir| Some(PathBuf::from(dir))).chain([None]) {
+            for session in [None, Some("/proc/40".into()), Some("/proc/41".into()), Some("/c".into())] {
+                let place = ProcessGroups { group: group.clone(), session };
+                let dirs = |known: &TrackedGroup| known.group.dir.clone();
+                let found: BTreeSet<PathBuf> = apps.holding(&place).map(dirs).collect();
+                let asked: BTreeSet<PathBuf> =
+                    apps.known.values().filter(|known| known.holds(&place)).map(dirs).collect();
+                assert_eq!(found, asked, "{place:?}");
+            }
+        }
     }
 
     #[test]

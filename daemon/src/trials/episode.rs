@@ -29,7 +29,7 @@ pub(super) struct Episode {
     /// Those of these that run, as they were seen last.
     last: BTreeMap<String, AppTotals>,
     /// What those did that have ended since: apps come and go without end.
-    ended: Waits,
+    ended: WaitsOfApps,
     /// Kernel names of the disks that it is about.
     disks: BTreeSet<String>,
     /// Of a launch, the user and id of its app.
@@ -55,7 +55,7 @@ impl Episode {
             from: Box::new(Snapshot { nets: Vec::new(), ..observed.now.clone() }),
             groups: BTreeSet::new(),
             last: BTreeMap::new(),
-            ended: Waits::default(),
+            ended: WaitsOfApps::default(),
             disks: disks.collect(),
             launch: match (span, subject) {
                 (Span::Launch | Span::Prepared, Subject::App(id)) => Some(id.clone()),
@@ -95,7 +95,7 @@ impl Episode {
             self.washed_out = true;
             *self.from = Snapshot { nets: Vec::new(), ..observed.now.clone() };
             self.last.clear();
-            self.ended = Waits::default();
+            self.ended = WaitsOfApps::default();
         }
         let of_groups = observed.now.apps.iter().filter(|app| self.groups.contains(&app.name));
         self.last.extend(of_groups.map(|app| (app.name.clone(), app.clone())));
@@ -245,13 +245,13 @@ impl Episode {
 
 /// What apps waited, read and wrote since a moment.
 #[derive(Debug, Clone, Copy, Default)]
-struct Waits {
+struct WaitsOfApps {
     sums: Sums,
     /// Whether the kernel counts how long one of them waits.
     known: bool,
 }
 
-impl Waits {
+impl WaitsOfApps {
     /// An app that came after that moment counts from its beginning.
     fn add(&mut self, app: &AppTotals, from: &Snapshot) {
         let none = AppTotals::default();
