@@ -41,7 +41,6 @@ const CASES: &[Case] = &[
     case!(bytes => parse_stat_of("sda", bytes), &[b"1 2 3 4 5 6 7 8 9 "]),
     case!(bytes => parse_mem_info(bytes), &[b"MemTotal: "]),
     case!(bytes => parse_paging(bytes), &[b"pswpin "]),
-    case!(bytes => parse_limits(bytes), &[b"Max locked memory"]),
     case!(bytes => parse_mounts(bytes), &[b"1 2 3:4 / /x rw - ext4 "]),
     case!(bytes => parse_net_devices(bytes), &[b"eth0:"]),
     case!(bytes => parse_power_rails("m", bytes), &[b"CH0["]),
