@@ -50,6 +50,8 @@ const FUTILE_PAIRS: [usize; 2] = [32, 64];
 pub const SHOWN_PAIRS: usize = 64;
 /// Days of rest.
 pub const REST_DAYS: u64 = 30;
+/// A clock before this was not set: 2026-01-01.
+const CLOCK_SET_UNIX_MS: u64 = 1_767_225_600_000;
 const DAY_MS: u64 = 86_400_000;
 /// Episodes of a block: on trial, and acting.
 const BLOCK_TRIED: u8 = 2;
@@ -183,11 +185,19 @@ impl Trial {
         None
     }
 
-    /// Goes on by the clock: a rest may be over.
+    /// Goes on by the clock: a rest may be over. One whose begin the clock does not tell any more begins anew, so that
+    /// none lasts for ever, and none ends where a device without a clock of its own starts in 1970.
     pub fn pass(&mut self, ladder: Ladder, now_unix_ms: u64) {
-        // A clock that jumps back by as much ends it too: no rest lasts for ever.
-        if self.phase == Phase::Resting && now_unix_ms.abs_diff(self.since_unix_ms) >= REST_DAYS * DAY_MS {
-            self.begin_again(ladder, Why::Rested, now_unix_ms);
+        let is_set = |unix_ms: u64| unix_ms >= CLOCK_SET_UNIX_MS;
+        match (is_set(self.since_unix_ms), is_set(now_unix_ms)) {
+            _ if self.phase != Phase::Resting => {}
+            (true, false) => {}
+            (false, true) => self.since_unix_ms = now_unix_ms,
+            _ if now_unix_ms < self.since_unix_ms => self.since_unix_ms = now_unix_ms,
+            _ if now_unix_ms - self.since_unix_ms >= REST_DAYS * DAY_MS => {
+                self.begin_again(ladder, Why::Rested, now_unix_ms);
+            }
+            _ => {}
         }
     }
 

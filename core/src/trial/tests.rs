@@ -90,10 +90,30 @@ fn what_rests_is_tried_again_after_a_month_or_a_change() {
     };
     assert_eq!((after(NOW_MS), after(NOW_MS + 29 * DAY_MS)), (Phase::Resting, Phase::Resting));
     assert_eq!(after(NOW_MS + 30 * DAY_MS), Phase::OnTrial);
-    assert_eq!((after(0), after(u64::MAX)), (Phase::OnTrial, Phase::OnTrial), "a clock that jumps");
+    assert_eq!(after(u64::MAX), Phase::OnTrial);
     let mut changed = rests.clone();
     changed.take(&PLAN, Ladder::Auto, 7, &Ended::Anew, NOW_MS);
     assert_eq!((changed.phase, changed.why, changed.effect()), (Phase::OnTrial, Why::Changed, None));
+}
+
+#[test]
+fn a_clock_that_is_not_set_or_is_set_ends_no_rest_and_makes_none_last_for_ever() {
+    let rests = |since_ms: u64, clocks_ms: &[u64]| {
+        let mut trial = on_trial();
+        run(&mut trial, Ladder::Auto, 7, 30, 1.5);
+        trial.since_unix_ms = since_ms;
+        clocks_ms.iter().for_each(|now_ms| trial.pass(Ladder::Auto, *now_ms));
+        trial.phase == Phase::Resting
+    };
+    let (boot_ms, ahead_ms) = (12_000, NOW_MS + 3_650 * DAY_MS);
+    assert!(rests(NOW_MS, &[boot_ms, NOW_MS + DAY_MS, boot_ms, NOW_MS + 29 * DAY_MS]));
+    assert!(!rests(NOW_MS, &[boot_ms, NOW_MS + 30 * DAY_MS, boot_ms]));
+    // It began by a clock that was ahead, or was not set.
+    for since_ms in [ahead_ms, boot_ms] {
+        assert!(rests(since_ms, &[NOW_MS, NOW_MS + 29 * DAY_MS]));
+        assert!(!rests(since_ms, &[NOW_MS, NOW_MS + 30 * DAY_MS]));
+    }
+    assert!(rests(boot_ms, &[boot_ms + 29 * DAY_MS, boot_ms]) && !rests(boot_ms, &[boot_ms + 30 * DAY_MS]));
 }
 
 #[test]
