@@ -16,6 +16,7 @@
 mod activity;
 mod branches;
 mod preference;
+mod process_groups;
 mod recent;
 mod told;
 pub(crate) mod window;
@@ -33,10 +34,11 @@ use brisk_sense::{Group, ProcessSession};
 
 use crate::config::{Choices, Services};
 
-pub use activity::{OfGroup, ProcessGroups, SoundAndLocks};
+pub use activity::{OfGroup, SoundAndLocks};
 use branches::Growth;
 pub use branches::Process;
 pub use preference::Preferences;
+pub use process_groups::ProcessGroups;
 use recent::Recent;
 pub use told::NoSuchApp;
 use told::{ToldFront, ToldLaunch};

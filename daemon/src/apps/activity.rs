@@ -16,8 +16,8 @@
 //! `a_kill_by_the_kernel_is_reported_once`;
 //! `scores_of_processes_are_read_once_a_minute_and_before_an_app_is_stopped`.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::Path;
 
 use brisk_core::app::{Activity, Tolerance};
 use brisk_core::event::{Event, EventKind};
@@ -26,6 +26,7 @@ use brisk_sense::{Hierarchies, OomdPreference, Sense};
 
 use super::branches::{self, Process};
 use super::preference::Preferences;
+use super::process_groups::{Holders, ProcessGroups};
 use super::recent::Recent;
 use super::{Apps, TrackedGroup, id_of};
 use crate::config::Services;
@@ -35,23 +36,6 @@ const FRESH_NS: u64 = 2_000_000_000;
 /// The same of `oom_score_adj`, which stands in a file of each process: a Linux desktop sets it when a program starts.
 /// Android sets it whenever an app comes to the foreground or leaves it.
 const SCORE_NS: u64 = 60_000_000_000;
-
-/// Where a process is: its control group where apps have some, and the directory of its session in /proc.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ProcessGroups {
-    pub group: Option<PathBuf>,
-    pub session: Option<PathBuf>,
-}
-
-impl ProcessGroups {
-    /// Where a process or thread is; empty when it has ended.
-    #[must_use]
-    pub fn of(sense: &Sense, hierarchies: &Hierarchies, pid: u32) -> Self {
-        let groups = sense.process_cgroups(pid).ok().flatten().unwrap_or_default();
-        let session = sense.process_stat(pid).ok().flatten().and_then(|stat| u32::try_from(stat.session).ok());
-        Self { group: hierarchies.group(&groups), session: session.map(super::dir_of_session) }
-    }
-}
 
 /// What the machine says of all apps together. `None`: it does not tell.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -84,15 +68,6 @@ impl SoundAndLocks {
             locks: of_work,
         }
     }
-}
-
-/// The apps of which some processes are.
-#[derive(Debug, Default)]
-struct Holders {
-    /// Their directories.
-    dirs: BTreeSet<PathBuf>,
-    /// Whether a process is of none, or of one that works for others.
-    has_others: bool,
 }
 
 /// What the files of one app's group say. `None`: they do not tell.
@@ -149,15 +124,7 @@ impl Apps {
         (self.has_activities, self.observed_ns) = (true, Some(at_ns));
         // A server that a desktop starts like an app works for others all the same.
         let is_server = |known: &TrackedGroup| services.class_of(&id_of(known)) == Some(Tolerance::System);
-        let holders = |places: &Vec<ProcessGroups>| {
-            let mut holders = Holders::default();
-            for place in places {
-                let apps: Vec<&TrackedGroup> = self.holding(place).filter(|known| known.is_app()).collect();
-                holders.has_others |= apps.iter().all(|known| is_server(known));
-                holders.dirs.extend(apps.iter().map(|known| known.group.dir.clone()));
-            }
-            holders
-        };
+        let holders = |places: &Vec<ProcessGroups>| self.holders(places, is_server);
         let (sound, locks) = (seen.sound.as_ref().map(holders), seen.locks.as_ref().map(holders));
         let told: BTreeMap<u32, Holders> = seen.told.iter().map(|(user, streams)| (*user, holders(streams))).collect();
         let server_plays = sound.as_ref().is_some_and(|sound| sound.has_others);
@@ -198,14 +165,6 @@ impl Apps {
         events
     }
 
-    /// The groups and the session that a process of this place is of. It takes no time for each group that there is: any
-    /// user can make a thousand of them, and tell of as many streams.
-    fn holding<'a>(&'a self, place: &'a ProcessGroups) -> impl Iterator<Item = &'a TrackedGroup> {
-        let above = place.group.iter().flat_map(|dir| dir.ancestors());
-        let all = above.chain(place.session.as_deref()).filter_map(|dir| self.known.get(dir));
-        all.filter(move |known| known.holds(place))
-    }
-
     /// Makes unknown again what is not fresh any more: where activities are read for clients alone, what the last one
     /// got would stand in records for hours.
     pub fn forget_activities(&mut self, at_ns: u64) {
@@ -228,14 +187,6 @@ impl Apps {
 }
 
 impl TrackedGroup {
-    /// Whether a process of this place is of the app.
-    pub(super) fn holds(&self, place: &ProcessGroups) -> bool {
-        match &self.session {
-            Some(_) => place.session.as_ref() == Some(&self.group.dir),
-            None => place.group.as_ref().is_some_and(|group| group.starts_with(&self.group.dir)),
-        }
-    }
-
     /// What of it can be ended alone, and by which preferences.
     fn take_processes(
         &mut self,
@@ -336,31 +287,6 @@ mod tests {
         let plays = ProcessGroups { group: Some("/c".into()), session: Some("/proc/40".into()) };
         let listed = observed(&mut apps, &SoundAndLocks { sound: Some(vec![plays]), ..SoundAndLocks::default() });
         assert_eq!(listed.iter().find(|app| app.id == "mpv").expect("listed").activity.audible, None);
-    }
-
-    #[test]
-    fn what_holds_a_process_is_found_without_asking_each_group() {
-        let mut apps = Apps::default();
-        let dirs = ["/c", "/c/app-a-1.scope", "/c/app-a-1.scope/tab", "/c/app-a-10.scope", "/d/app-a-1.scope"];
-        dirs.iter().for_each(|dir| apps.was_there(group(dir)));
-        apps.session_was_there(brisk_sense::ProcessSession {
-            id: 40,
-            pid: 40,
-            program: "foot".to_owned(),
-            of_user: true,
-            user: None,
-        });
-        let groups = dirs.iter().chain(&["/c/app-a-1.scope/tab/x", "/c/app-a-1", "/e", "/proc/40"]);
-        for group in groups.map(|dir| Some(PathBuf::from(dir))).chain([None]) {
-            for session in [None, Some("/proc/40".into()), Some("/proc/41".into()), Some("/c".into())] {
-                let place = ProcessGroups { group: group.clone(), session };
-                let dirs = |known: &TrackedGroup| known.group.dir.clone();
-                let found: BTreeSet<PathBuf> = apps.holding(&place).map(dirs).collect();
-                let asked: BTreeSet<PathBuf> =
-                    apps.known.values().filter(|known| known.holds(&place)).map(dirs).collect();
-                assert_eq!(found, asked, "{place:?}");
-            }
-        }
     }
 
     #[test]
