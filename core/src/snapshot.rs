@@ -25,8 +25,8 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+pub use counters::Counted;
 use counters::Valued;
-pub use counters::{Counted, VisitLater};
 use rates::{Rated, Span, both};
 pub use table::{
     AppRates, AppTotals, CpuShares, CpuTotals, DiskRates, DiskTotals, FlushRates, FlushTotals, IoRates, IoTotals,
@@ -34,9 +34,6 @@ pub use table::{
     StallTotals, TICK_US,
 };
 pub use unread::Unread;
-
-/// The id of [`Snapshot::unread`] among the counters that came after format 1 of records.
-const UNREAD: u8 = 255;
 
 /// A part of a snapshot that comes from a file of its own, and may be missing while the others are there. Pressure and
 /// what is known of apps are optional by themselves.
@@ -76,7 +73,6 @@ pub struct Snapshot {
     /// Apps.
     pub apps: Vec<AppTotals>,
     /// Parts that could not be read.
-    #[serde(skip)]
     pub unread: Unread,
 }
 
@@ -131,7 +127,7 @@ impl Snapshot {
 
 impl Counted for Snapshot {
     fn each_number(&mut self, step: u64, visit: &mut dyn FnMut(&mut u64, u64)) {
-        let Self { at_ns, wall_unix_ms, cpu, memory, paging, pressure, disks, nets, apps, unread: _ } = self;
+        let Self { at_ns, wall_unix_ms, cpu, memory, paging, pressure, disks, nets, apps, unread } = self;
         visit(at_ns, 1);
         visit(wall_unix_ms, 1);
         cpu.each_number(step, visit);
@@ -141,18 +137,7 @@ impl Counted for Snapshot {
         disks.iter_mut().for_each(|disk| disk.each_number(step, visit));
         nets.iter_mut().for_each(|net| net.each_number(step, visit));
         apps.iter_mut().for_each(|app| app.each_number(step, visit));
-    }
-
-    fn each_later(&mut self, _part: u16, visit: VisitLater<'_>) {
-        let Self { at_ns: _, wall_unix_ms: _, cpu, memory, paging, pressure, disks, nets, apps, unread } = self;
-        visit((UNREAD, 0), &mut unread.bits);
-        cpu.each_later(0, visit);
-        memory.each_later(0, visit);
-        paging.each_later(0, visit);
-        pressure.each_later(0, visit);
-        (0..).zip(disks).for_each(|(part, disk)| disk.each_later(part, visit));
-        (0..).zip(nets).for_each(|(part, net)| net.each_later(part, visit));
-        (0..).zip(apps).for_each(|(part, app)| app.each_later(part, visit));
+        unread.bits.each_number(1, visit);
     }
 }
 

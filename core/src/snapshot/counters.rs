@@ -10,17 +10,10 @@ use std::borrow::Cow;
 /// Takes an exported value: its name, whose last word is the unit, and the value.
 pub(super) type Put<'a> = &'a mut dyn FnMut(Cow<'static, str>, f64);
 
-/// Takes a counter that came after format 1 of records: its id in the table, which part of its kind has it (the first
-/// is 0), and its value.
-pub type VisitLater<'a> = &'a mut dyn FnMut((u8, u16), &mut Option<u64>);
-
 /// The numbers of a snapshot or of a part of it, in the order of the table.
 pub trait Counted {
-    /// Visits each number that format 1 of records has, with its step: most of its differences are multiples of that.
+    /// Visits each number, with its step: most of its differences are multiples of that.
     fn each_number(&mut self, step: u64, visit: &mut dyn FnMut(&mut u64, u64));
-
-    /// Visits each counter that came later.
-    fn each_later(&mut self, _part: u16, _visit: VisitLater<'_>) {}
 
     /// The place of the counter that the kernel calls `name`; `None` for counters that no part has. Names of one place
     /// add up.
@@ -98,16 +91,12 @@ macro_rules! totals {
             $field:ident: $type:ty, $step:expr $(, [$($kernel:literal)|+])?
             $(=> $(#[$rate_doc:meta])? $rate:ident: $rate_type:ty = $rule:tt)*;
         )*
-        $(later { $(
-            #[$later_doc:meta] $id:literal $later:ident $([$($later_kernel:literal)|+])? $(=> $later_rate:ident)?;
-        )* })?
     }) => {
         $(#[$attr])*
         #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
         pub struct $Totals {
             $(#[doc = $name_doc] pub name: String,)?
             $(#[$doc] pub $field: $type,)*
-            $($(#[$later_doc] #[serde(skip)] pub $later: Option<u64>,)*)?
         }
 
         impl Counted for $Totals {
@@ -115,14 +104,9 @@ macro_rules! totals {
                 $(self.$field.each_number($step, visit);)*
             }
 
-            fn each_later(&mut self, _part: u16, _visit: VisitLater<'_>) {
-                $($(_visit(($id, _part), &mut self.$later);)*)?
-            }
-
             fn slot_of(&mut self, name: &[u8]) -> Option<&mut u64> {
                 match name {
                     $($($($kernel)|+ => self.$field.slot(),)?)*
-                    $($($($($later_kernel)|+ => self.$later.slot(),)?)*)?
                     _ => None,
                 }
             }
@@ -133,12 +117,10 @@ macro_rules! totals {
 macro_rules! levels {
     ($Totals:ident {
         $(#[$doc:meta] $field:ident: $type:ty, $step:expr $(, [$($kernel:literal)|+])?;)*
-        $(later { $(#[$later_doc:meta] $id:literal $later:ident $([$($later_kernel:literal)|+])?;)* })?
     }) => {
         impl Valued for $Totals {
             fn each_value(&self, prefix: &'static str, _name: &'static str, put: Put<'_>) {
                 $(self.$field.each_value(prefix, stringify!($field), put);)*
-                $($(self.$later.each_value(prefix, stringify!($later), put);)*)?
             }
         }
     };
@@ -152,16 +134,12 @@ macro_rules! rates {
             $field:ident: $type:ty, $step:expr $(, [$($kernel:literal)|+])?
             $(=> $(#[$rate_doc:meta])? $rate:ident: $rate_type:ty = $rule:tt)*;
         )*
-        $(later { $(
-            #[$later_doc:meta] $id:literal $later:ident $([$($later_kernel:literal)|+])? $(=> $later_rate:ident)?;
-        )* })?
     }) => {
         $(#[$attr])*
         #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
         pub struct $Rates {
             $(#[doc = $name_doc] pub name: String,)?
             $($(#[$doc] $(#[$rate_doc])? pub $rate: $rate_type,)*)*
-            $($($(#[$later_doc] pub $later_rate: Option<f64>,)?)*)?
         }
 
         impl Rated for $Totals {
@@ -171,7 +149,6 @@ macro_rules! rates {
                 Some($Rates {
                     $(name: { let _: &str = $name_doc; crate::text::one_line(&self.name).into_owned() },)?
                     $($($rate: rule!($rule $field span self then),)*)*
-                    $($($($later_rate: span.known_per_s(&self.$later, &then.$later)?,)?)*)?
                 })
             }
         }
@@ -179,7 +156,6 @@ macro_rules! rates {
         impl Valued for $Rates {
             fn each_value(&self, _prefix: &'static str, _name: &'static str, put: Put<'_>) {
                 $($(exported!($rule (self.$rate) _prefix (stringify!($rate)) put);)*)*
-                $($($(self.$later_rate.each_value(_prefix, stringify!($later_rate), put);)?)*)?
             }
         }
     };

@@ -1,13 +1,12 @@
 //! All counters: this table and nothing else names them.
 //!
-//! A row is `field: type, step [kernel's name] => rate: type = rule;`. Its order and the fields of format 1 of records
-//! never change. A new counter goes under `later`, as `id field [kernel's name] => rate;` with an id that no row has
-//! had before: it is read, recorded, turned into a rate per second and exported without another line anywhere, and
-//! unknown (`None`) in records and on kernels that lack it.
+//! A row is `field: type, step [kernel's name] => rate: type = rule;`. From it the struct, the rate and the exports
+//! follow, and the record: its order there is that of the table, so a change of a row is a change of the format
+//! (`FORMAT` in `machine/record/src/format.rs`). What kernels may lack is an `Option`.
 
 use serde::{Deserialize, Serialize};
 
-use super::counters::{Counted, Put, Valued, VisitLater, counters, exported, levels, rates, rule, totals};
+use super::counters::{Counted, Put, Valued, counters, exported, levels, rates, rule, totals};
 use super::rates::{Rated, Span};
 
 /// The kernel counts processor time in steps of 10 ms (USER_HZ is 100 on every Linux).
@@ -75,10 +74,8 @@ counters! {
         swap_free_bytes: u64, PAGE_BYTES, [b"SwapFree"];
         /// In memory and still in its swap slot.
         swap_cached_bytes: u64, PAGE_BYTES, [b"SwapCached"];
-        later {
-            /// Pages of files that were not used for the longest time, or once: those that the kernel drops first.
-            9 inactive_file_bytes [b"Inactive(file)"];
-        }
+        /// Pages of files that were not used for the longest time, or once: those that the kernel drops first.
+        inactive_file_bytes: Option<u64>, PAGE_BYTES, [b"Inactive(file)"];
     }
 }
 
@@ -109,7 +106,6 @@ counters! {
         steal_kswapd_pages: Option<u64>, 1, [b"pgsteal_kswapd"] => steal_kswapd_pages_per_s: Option<f64> = known_per_s;
         /// Pages reclaimed by tasks that wanted memory and had to wait for it.
         steal_direct_pages: Option<u64>, 1, [b"pgsteal_direct"] => steal_direct_pages_per_s: Option<f64> = known_per_s;
-        later {}
     }
 }
 
@@ -202,14 +198,12 @@ counters! {
         queue_ms: u64, 1
             => /** Mean number; `None` when the kernel's sum cannot be right. */
             depth_requests_mean: Option<f64> = mean_over_time;
-        later {
-            /// Reads that were merged: became part of another request before they were issued, since they continued it.
-            1 merged_reads => merged_reads_per_s;
-            /// Writes that were merged.
-            2 merged_writes => merged_writes_per_s;
-            /// Level: writes issued to the device and not completed.
-            3 in_flight_write_requests;
-        }
+        /// Reads that were merged: became part of another request before they were issued, since they continued it.
+        merged_reads: Option<u64>, 1 => merged_reads_per_s: Option<f64> = known_per_s;
+        /// Writes that were merged.
+        merged_writes: Option<u64>, 1 => merged_writes_per_s: Option<f64> = known_per_s;
+        /// Level: writes issued to the device and not completed.
+        in_flight_write_requests: Option<u64>, 1;
     }
 }
 
@@ -246,17 +240,15 @@ counters! {
         io_pressure: Option<StallTotals>, 1 => io_pressure: Option<StallShares> = [part_if_known "io"];
         /// Its tasks waited for memory.
         memory_pressure: Option<StallTotals>, 1 => memory_pressure: Option<StallShares> = [part_if_known "memory"];
-        later {
-            /// Bytes that its tasks read from storage; `None` where the kernel does not count or show them.
-            4 read_bytes => read_bytes_per_s;
-            /// Bytes that its tasks wrote, counted when they were written to the page cache.
-            5 write_bytes => write_bytes_per_s;
-            /// Level: anonymous memory of its tasks; `None` where it is not sampled.
-            6 anon_bytes;
-            /// Level: what of it is in swap; `None` where it is not sampled.
-            7 swap_bytes;
-            /// Time that at least one of its tasks waited for a processor; `None` where the kernel does not count it.
-            8 cpu_stall_us => cpu_stall_us_per_s;
-        }
+        /// Bytes that its tasks read from storage; `None` where the kernel does not count or show them.
+        read_bytes: Option<u64>, 1 => read_bytes_per_s: Option<f64> = known_per_s;
+        /// Bytes that its tasks wrote, counted when they were written to the page cache.
+        write_bytes: Option<u64>, 1 => write_bytes_per_s: Option<f64> = known_per_s;
+        /// Level: anonymous memory of its tasks; `None` where it is not sampled.
+        anon_bytes: Option<u64>, PAGE_BYTES;
+        /// Level: what of it is in swap; `None` where it is not sampled.
+        swap_bytes: Option<u64>, PAGE_BYTES;
+        /// Time that at least one of its tasks waited for a processor; `None` where the kernel does not count it.
+        cpu_stall_us: Option<u64>, 1 => cpu_stall_us_per_s: Option<f64> = known_per_s;
     }
 }

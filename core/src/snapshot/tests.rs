@@ -27,16 +27,6 @@ fn totals_become_rates_and_means() {
 }
 
 #[test]
-fn each_later_counter_has_an_id_of_its_own() {
-    let (nets, apps) = (vec![NetTotals::default()], vec![AppTotals::default()]);
-    let mut one_of_each = Snapshot { nets, apps, ..at(1, vec![DiskTotals::default()]) };
-    let mut ids = Vec::new();
-    one_of_each.each_later(0, &mut |(id, _), _| ids.push(id));
-    let unique: std::collections::BTreeSet<u8> = ids.iter().copied().collect();
-    assert_eq!(unique.len(), ids.len(), "an id stands twice among {ids:?}");
-}
-
-#[test]
 fn shares_of_processors_add_up() {
     let cpu = CpuTotals { processors: 2, user_us: 100, iowait_us: 40, ..CpuTotals::default() };
     let then = Snapshot { at_ns: 1, cpu, ..Snapshot::default() };

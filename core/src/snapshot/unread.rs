@@ -1,9 +1,11 @@
 //! Parts of a snapshot that could not be read: absent, and not zero.
 
+use serde::{Deserialize, Serialize};
+
 use super::Part;
 
 /// The parts of a snapshot that could not be read. What stands in its fields for them says nothing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unread {
     /// A bit for each part; `None` where all were read. As one number it is a counter of the record like any other.
     pub(super) bits: Option<u64>,

@@ -88,8 +88,6 @@ fn take_varint(rest: &mut &[u8]) -> Option<u128> {
 /// The numbers of a snapshot with their steps, and what is left of it without them.
 fn split(snapshot: &Snapshot) -> (Vec<(u64, u64)>, Snapshot) {
     let mut shape = snapshot.clone();
-    // In a frame of their own: `later.rs`.
-    shape.each_later(0, &mut |_, value| *value = None);
     let mut numbers = Vec::new();
     shape.each_number(1, &mut |number, step| {
         numbers.push((*number, step));

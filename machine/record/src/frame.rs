@@ -31,13 +31,12 @@ pub(crate) enum Kind {
     Configuration = 6,
     Scene = 7,
     Decided = 8,
-    Later = 9,
 }
 
 impl Kind {
     pub(crate) fn of(byte: u8) -> Option<Self> {
-        use Kind::{Configuration, Decided, Delta, End, Event, Key, Later, Scene, Session};
-        let all = [Session, Key, Delta, End, Event, Configuration, Scene, Decided, Later];
+        use Kind::{Configuration, Decided, Delta, End, Event, Key, Scene, Session};
+        let all = [Session, Key, Delta, End, Event, Configuration, Scene, Decided];
         all.into_iter().find(|kind| *kind as u8 == byte)
     }
 }

@@ -22,17 +22,13 @@
 //! | 6 | a [`Configuration`] in JSON |
 //! | 7 | a [`Scene`] in JSON |
 //! | 8 | a [`Decided`] in JSON |
-//! | 9 | counters that came after format 1: number of the snapshot that follows, and in postcard their values (`later.rs`) |
 //!
 //! Kinds 5 to 8 are the daemon's: configuration, scene and events stand before the snapshot on which was decided, the
 //! decision behind it. Each file of a long session begins with those that hold.
 //!
-//! Kind 9 comes before a snapshot of which such a counter differs from the one before, and before a key; without it
-//! they are those of the one before, and before a key not known.
-//!
 //! Kinds that a reader does not know are skipped and counted, so that later versions of brisk can add some. Changing
-//! the layout of a kind takes a new kind, or a new version of the format; `tests/format.rs` holds a file of each
-//! version that must stay readable.
+//! the layout of a kind, or a row of the table of counters, takes a new version of the format, and a reader refuses
+//! another than its own; `tests/all/format.rs` holds a file of it.
 //!
 //! A key comes with the first snapshot of a file, at least every 60th, and whenever a device or app comes or goes. A
 //! delta counts only behind its predecessor, which the number tells.
@@ -50,7 +46,6 @@ mod error;
 mod format;
 mod frame;
 mod item;
-mod later;
 mod parts;
 mod reader;
 mod writer;

@@ -12,7 +12,6 @@ use crate::error::{Error, Result};
 use crate::format::FORMAT;
 use crate::frame::{self, FRAME_BYTES_MAX, Kind};
 use crate::item::Item;
-use crate::later::{self, Later};
 
 /// What a reader could not use so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -59,8 +58,6 @@ pub struct Reader<R> {
     in_zeros: bool,
     /// The last snapshot and its number, if deltas may follow.
     last: Option<(u16, Snapshot)>,
-    /// Later counters of the snapshot that follows.
-    later: Option<(u16, Later)>,
     /// The item that was found while looking for the first.
     first: Option<Item>,
 }
@@ -81,15 +78,8 @@ impl<R: BufRead> Reader<R> {
     /// # Errors
     /// When not one frame of it is whole, its format is later, or it cannot be read.
     pub fn new(input: R, path: &Path) -> Result<Self> {
-        let mut reader = Self {
-            input,
-            path: path.to_owned(),
-            lost: Lost::default(),
-            in_zeros: false,
-            last: None,
-            later: None,
-            first: None,
-        };
+        let mut reader =
+            Self { input, path: path.to_owned(), lost: Lost::default(), in_zeros: false, last: None, first: None };
         let head = reader.chunk()?;
         let format = head.as_deref().and_then(frame::format_of);
         match format {
@@ -129,7 +119,6 @@ impl<R: BufRead> Reader<R> {
             };
             let item = match kind {
                 Kind::Session => {
-                    self.later = None;
                     self.last = None;
                     serde_json::from_slice(&payload).ok().map(Item::Session)
                 }
@@ -144,13 +133,6 @@ impl<R: BufRead> Reader<R> {
                         }
                     }
                 }
-                Kind::Later => match later::decode(&payload) {
-                    Some(later) => {
-                        self.later = Some(later);
-                        continue;
-                    }
-                    None => None,
-                },
                 Kind::Key | Kind::Delta => match self.snapshot(kind, &payload) {
                     Sample::Whole(snapshot) => Some(Item::Snapshot(snapshot)),
                     Sample::Orphan => {
@@ -171,7 +153,7 @@ impl<R: BufRead> Reader<R> {
     fn snapshot(&mut self, kind: Kind, payload: &[u8]) -> Sample {
         let Some((number, payload)) = payload.split_first_chunk() else { return Sample::Damaged };
         let number = u16::from_le_bytes(*number);
-        let (last, later) = (self.last.take(), self.later.take());
+        let last = self.last.take();
         let snapshot = if kind == Kind::Key {
             postcard::from_bytes(payload).ok()
         } else {
@@ -180,18 +162,12 @@ impl<R: BufRead> Reader<R> {
                 _ => return Sample::Orphan,
             }
         };
-        let Some(mut snapshot) = snapshot else { return Sample::Damaged };
-        later::complete(&mut snapshot, number, later);
+        let Some(snapshot) = snapshot else { return Sample::Damaged };
         self.last = Some((number, snapshot.clone()));
         Sample::Whole(Box::new(snapshot))
     }
 
     fn damaged(&mut self, bytes: usize) {
-        // That may have been a frame of later counters.
-        self.later = None;
-        if let Some((_, last)) = &mut self.last {
-            later::forget(last);
-        }
         self.lost.damaged_frames += 1;
         self.lost.damaged_bytes += bytes as u64;
     }
@@ -241,7 +217,7 @@ fn of_the_daemon(kind: Kind, payload: &[u8]) -> Option<Item> {
         Kind::Configuration => serde_json::from_slice(payload).ok().map(Item::Configuration),
         Kind::Scene => serde_json::from_slice(payload).ok().map(Item::Scene),
         Kind::Decided => serde_json::from_slice(payload).ok().map(Item::Decided),
-        Kind::Session | Kind::Key | Kind::Delta | Kind::End | Kind::Later => None,
+        Kind::Session | Kind::Key | Kind::Delta | Kind::End => None,
     }
 }
 

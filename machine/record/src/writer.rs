@@ -13,7 +13,6 @@ use crate::error::{Error, Result};
 use crate::format::{FORMAT, MAGIC};
 use crate::frame::{self, Kind};
 use crate::item::{self, Configuration, Decided, End, Scene, Session};
-use crate::later;
 use crate::parts::older_part;
 
 /// A key comes at least with each of so many snapshots: that much a lost one can cost.
@@ -164,23 +163,18 @@ impl Writer {
         self.written
     }
 
-    /// Its frame, behind that of its later counters where it needs one.
     fn frame_of(&mut self, snapshot: &Snapshot) -> Result<Vec<u8>> {
         let number = self.number.to_le_bytes();
         let difference = match &self.last {
             Some((last, 1..)) => delta::encode(last, snapshot),
             _ => None,
         };
-        let last = self.last.as_ref().filter(|_| difference.is_some()).map(|(last, _)| last);
-        let mut frames = later::frame_before(self.number, last, snapshot)?;
         if let Some(difference) = difference {
-            frames.extend(frame::encode(Kind::Delta as u8, &[&number, &difference[..]].concat())?);
-            return Ok(frames);
+            return frame::encode(Kind::Delta as u8, &[&number, &difference[..]].concat());
         }
         self.last = None;
         let key = postcard::to_stdvec(snapshot).expect("a snapshot in memory has a form in postcard");
-        frames.extend(frame::encode(Kind::Key as u8, &[&number, &key[..]].concat())?);
-        Ok(frames)
+        frame::encode(Kind::Key as u8, &[&number, &key[..]].concat())
     }
 
     /// Whether the file with `more_bytes` would pass half of the limit, and holds a sample that makes setting it aside

@@ -1,5 +1,5 @@
-//! Files of every version of the format stay readable: each was written by the brisk of its time, with what it then
-//! read back next to it. Never write these anew; a change that fails here needs a new kind of frame, or a new version.
+//! The format stays as it is: a file of it, with what is read of it next to it. A change that fails here needs a new
+//! kind of frame, or a new version of the format and its file.
 
 use std::fs;
 use std::path::{Path, PathBuf};

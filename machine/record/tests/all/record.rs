@@ -70,42 +70,6 @@ fn place() -> (tempfile::TempDir, PathBuf) {
 }
 
 #[test]
-fn merged_requests_are_read_back_and_unknown_behind_damage_until_they_are_told_again() {
-    let dir = tempfile::tempdir().expect("a folder");
-    let path = dir.path().join("record");
-    let with = |second: u64| {
-        let mut sample = sample(second);
-        (sample.disks[0].merged_reads, sample.disks[0].merged_writes) = (Some(second / 3), Some(second * 5));
-        sample
-    };
-    let mut writer = Writer::begin(&path, session("one"), None).expect("a record");
-    let mut ends = Vec::new();
-    for second in 0..70 {
-        writer.snapshot(&with(second)).expect("written");
-        ends.push(fs::metadata(&path).expect("there").len() as usize);
-    }
-    drop(writer);
-    let samples = |items: &[Item]| -> Vec<Snapshot> {
-        let snapshots = items.iter().filter_map(|item| match item {
-            Item::Snapshot(snapshot) => Some((**snapshot).clone()),
-            _ => None,
-        });
-        snapshots.collect()
-    };
-    assert_eq!(samples(&read(&path).0), (0..70).map(with).collect::<Vec<_>>());
-    // The first byte behind the tenth sample is in the merges of the eleventh.
-    let mut bytes = fs::read(&path).expect("readable");
-    bytes[ends[9] + 2] ^= 0x55;
-    fs::write(&path, &bytes).expect("written");
-    let (items, lost) = read(&path);
-    assert_eq!(lost.damaged_frames, 1);
-    let found = samples(&items);
-    assert_eq!(found.len(), 70);
-    assert_eq!(found[10], sample(10));
-    assert_eq!(found[11..], (11..70).map(with).collect::<Vec<_>>()[..]);
-}
-
-#[test]
 fn two_sessions_in_one_file_come_back() {
     let (_dir, path) = place();
     let end = End { samples: 200, own_cpu_us: 5, ..End::default() };
