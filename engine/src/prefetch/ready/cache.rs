@@ -36,6 +36,9 @@ const PAGES_TOLERATED: u64 = 64;
 /// Nor are stalls of a thousandth of the time, or a millisecond.
 const STALL_PART: u64 = 1_000;
 const STALL_MIN_US: u64 = 1_000;
+/// The kernel's own thread counts as stalled while it drops pages for what is read here, and stalls are told up to 2 s
+/// late: so long after a step they are not those of others.
+const STALL_LATE_NS: u64 = 3 * S_NS;
 
 /// What the kernel says of memory that is full, and what came of reading into it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -74,20 +77,19 @@ impl Cache {
             self.step = Step::None;
             self.back_off.helped();
         }
-        let reads = match self.step {
-            Step::None => false,
-            Step::Reads => true,
-            Step::Ended { at_ns } => previous.at_ns < at_ns,
+        let (reads, is_stall_others) = match self.step {
+            Step::None => (false, true),
+            Step::Reads => (true, false),
+            Step::Ended { at_ns } => (previous.at_ns < at_ns, previous.at_ns >= at_ns.saturating_add(STALL_LATE_NS)),
         };
-        match wanted(previous, now, reads) {
+        let missed = missed(previous, now, reads);
+        if missed.is_some() && self.step != Step::None && !is_launching {
+            self.step = Step::None;
+            self.back_off.begin(now.at_ns, BACK_OFF_FIRST_S, BACK_OFF_MAX_S);
+        }
+        match missed.or_else(|| stalled(previous, now).filter(|_| is_stall_others)) {
             None => self.calm_since_ns = self.calm_since_ns.or(Some(previous.at_ns)),
-            Some(by) => {
-                (self.calm_since_ns, self.by) = (None, Some(by));
-                if self.step != Step::None && !is_launching {
-                    self.step = Step::None;
-                    self.back_off.begin(now.at_ns, BACK_OFF_FIRST_S, BACK_OFF_MAX_S);
-                }
-            }
+            by => (self.calm_since_ns, self.by) = (None, by),
         }
     }
 
@@ -124,27 +126,29 @@ impl Cache {
     }
 }
 
-/// What says that memory is wanted; `reads`: this engine has read within this span.
-fn wanted(previous: &Snapshot, now: &Snapshot, reads: bool) -> Option<Reason> {
-    let stalled_us = |of: &Snapshot| of.pressure.memory.map(|stall| stall.some_us);
-    let refaults = |of: &Snapshot| of.paging.refault_file_pages;
-    let (Some(stalls), Some(refaults)) =
-        (stalled_us(previous).zip(stalled_us(now)), refaults(previous).zip(refaults(now)))
-    else {
-        return Some(Reason::rule("the_kernel_does_not_tell_who_wants_memory"));
-    };
-    let since = |(before, after): (u64, u64)| after.saturating_sub(before);
+/// What says that pages are missed; `reads`: this engine has read within this span.
+fn missed(previous: &Snapshot, now: &Snapshot, reads: bool) -> Option<Reason> {
+    let refaults = previous.paging.refault_file_pages.zip(now.paging.refault_file_pages);
+    let Some((before, after)) = refaults else { return Some(unknown()) };
     let own_pages = if reads { STEP_BYTES / PAGE_BYTES } else { 0 };
-    let refault_pages = since(refaults).saturating_sub(own_pages);
+    let refault_pages = after.saturating_sub(before).saturating_sub(own_pages);
     if refault_pages > PAGES_TOLERATED {
         return Some(Reason::rule("pages_are_read_again").number("pages", refault_pages as f64));
     }
-    let swapped_pages = since((previous.paging.swap_out_pages, now.paging.swap_out_pages));
-    if swapped_pages > PAGES_TOLERATED {
-        return Some(Reason::rule("pages_are_swapped_out").number("pages", swapped_pages as f64));
-    }
-    // The kernel's own thread counts as stalled while it drops pages for what is read here.
+    let swapped_pages = now.paging.swap_out_pages.saturating_sub(previous.paging.swap_out_pages);
+    let is_swapped = swapped_pages > PAGES_TOLERATED;
+    is_swapped.then(|| Reason::rule("pages_are_swapped_out").number("pages", swapped_pages as f64))
+}
+
+/// What says that tasks wait for memory.
+fn stalled(previous: &Snapshot, now: &Snapshot) -> Option<Reason> {
+    let Some((before, after)) = previous.pressure.memory.zip(now.pressure.memory) else { return Some(unknown()) };
+    let stall_us = after.some_us.saturating_sub(before.some_us);
     let elapsed_us = now.at_ns.saturating_sub(previous.at_ns) / 1_000;
-    let is_stalled = !reads && since(stalls) > (elapsed_us / STALL_PART).max(STALL_MIN_US);
-    is_stalled.then(|| Reason::rule("memory_is_short").number("stall_us", since(stalls) as f64))
+    let is_stalled = stall_us > (elapsed_us / STALL_PART).max(STALL_MIN_US);
+    is_stalled.then(|| Reason::rule("memory_is_short").number("stall_us", stall_us as f64))
+}
+
+fn unknown() -> Reason {
+    Reason::rule("the_kernel_does_not_tell_who_wants_memory")
 }

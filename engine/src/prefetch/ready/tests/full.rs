@@ -73,6 +73,27 @@ fn what_others_miss_ends_it_for_longer_each_time() {
     assert!(step(&mut machine).is_some());
 }
 
+#[test]
+fn what_the_kernel_tells_late_of_a_step_is_no_want_of_others() {
+    let mut machine = full(200);
+    let (once, _) = step(&mut machine).expect("a step");
+    machine.performed(&once, cut(MIB));
+    let stall = |machine: &mut Machine| {
+        if let Some(stall) = &mut machine.now.pressure.memory {
+            stall.some_us += 9_000;
+        }
+        machine.call(0.5, Vec::new());
+    };
+    stall(&mut machine);
+    let once = machine.next_set(6.0).expect("the next step, after its pause");
+    machine.performed(&once, cut(MIB));
+    machine.call(4.0, Vec::new());
+    stall(&mut machine);
+    assert_eq!(machine.next_set(9.0), None, "others stall");
+    assert_eq!(machine.state.ready.waits.clone().expect("it waits").rule, "memory_is_short");
+    assert!(machine.next_set(6.0).is_some(), "and have what they want by then");
+}
+
 /// What becomes of memory between two looks.
 #[derive(Debug, Clone)]
 struct Wants {
@@ -102,7 +123,7 @@ proptest! {
     fn where_memory_is_wanted_nothing_is_dropped_for_it(looks in prop::collection::vec(wants(), 1..200)) {
         let mut machine = full(300);
         machine.config.ready_mib_per_day = 40;
-        let (mut wanted_ns, mut read_bytes) = (0, 0);
+        let (mut wanted_ns, mut ended_ns, mut read_bytes) = (0, 0, 0);
         for of in looks {
             machine.now.memory.available_bytes = Some(of.available_mib * MIB);
             machine.now.memory.inactive_file_bytes = Some(of.inactive_mib * MIB);
@@ -111,8 +132,10 @@ proptest! {
             }
             machine.now.paging.refault_file_pages = machine.now.paging.refault_file_pages.map(|n| n + of.refaults);
             machine.now.paging.swap_out_pages += of.swapped;
+            let is_own_stall = machine.now.at_ns < ended_ns + 3 * S_NS;
             machine.call(of.after_ms as f64 / 1e3, Vec::new());
-            let is_wanted = of.stall_us > of.after_ms.max(1_000) || of.refaults > 64 || of.swapped > 64;
+            let is_stalled = of.stall_us > of.after_ms.max(1_000) && !is_own_stall;
+            let is_wanted = is_stalled || of.refaults > 64 || of.swapped > 64;
             if is_wanted {
                 wanted_ns = machine.now.at_ns;
             }
@@ -123,6 +146,7 @@ proptest! {
             let bytes = most_bytes.min(size_bytes(&once));
             read_bytes += bytes;
             machine.performed(&once, cut(bytes));
+            ended_ns = machine.now.at_ns;
         }
         prop_assert!(read_bytes <= 40 * MIB, "{read_bytes} in less than a day");
         let unknown = |of: fn(&mut Machine)| {
