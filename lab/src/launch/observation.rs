@@ -124,13 +124,6 @@ impl Observation {
         Some(storage_use::storage_use(&traced.events, &traced.files, &(self.begin_ns..until_ns)))
     }
 
-    /// Time with at least one request of the app in flight, in ns; `None` without eBPF.
-    #[must_use]
-    pub fn in_flight_ns(&self) -> Option<u64> {
-        let traced = self.traced.as_ref()?;
-        Some(storage_use::in_flight_ns(&traced.events, &(self.begin_ns..self.end_ns)))
-    }
-
     fn ms(&self, at_ns: u64) -> f64 {
         at_ns.saturating_sub(self.begin_ns) as f64 / 1e6
     }

@@ -23,7 +23,7 @@ impl Policy {
     /// All, in the order of MARS figure 9.
     pub const ALL: [Self; 3] = [Self::Linux, Self::Extents, Self::Mars];
 
-    /// Its name on the command line and in results.
+    /// Its name in results.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -31,11 +31,6 @@ impl Policy {
             Self::Extents => "extents",
             Self::Mars => "mars",
         }
-    }
-
-    #[must_use]
-    pub fn of_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|policy| policy.name() == name)
     }
 }
 
