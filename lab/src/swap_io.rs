@@ -12,8 +12,8 @@
 //! ```
 //!
 //! A page is used when it faults: when it is read for that, or later, when it was read with a neighbour. A slot's owner
-//! is the process which faults on it, or has it in its page table, and so is its page; apps are processes by their names.
-//! A page that no process had is of the app `unknown`, has a number of its own, and is counted.
+//! is the process which faults on it, or has it in its page table, and so is its page; apps are processes by their
+//! names. A page that no process had is of the app `unknown`, has a number of its own, and is counted.
 //!
 //! What a recording does not know: pages of shared memory (tmpfs, memfd) have no faults here, so each read of one
 //! counts as a use; pages of zeroes, and pages that zswap holds, never reach the device; a page that is changed after

@@ -25,8 +25,8 @@ const REST_S: f64 = 1.0;
 const REGRET_NS: u64 = 60 * S_NS;
 /// What was refused is not tried again for this time.
 const REFUSED_NS: u64 = 600 * S_NS;
-/// Nor, for this time, is reclaim that got less than was asked for, as what is left may be swappable later, or a freeze,
-/// which is refused for what the app does at that moment.
+/// Nor, for this time, is reclaim that got less than was asked for, as what is left may be swappable later, or a
+/// freeze, which is refused for what the app does at that moment.
 const REFUSED_NOW_NS: u64 = 30 * S_NS;
 /// What was not done, since the daemon is paused or only plans, is requested again after this time.
 const NOT_DONE_NS: u64 = 30 * S_NS;

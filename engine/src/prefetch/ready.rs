@@ -24,7 +24,8 @@
 //! Properties, each with a test of the same name: `likely_apps_are_made_ready_when_storage_is_quiet`;
 //! `a_launch_ends_it_and_the_app_that_runs_is_not_read`; `writes_and_apps_that_wait_for_storage_end_it`;
 //! `no_more_is_read_than_memory_and_the_day_allow`; `full_memory_is_read_into_slowly_while_nobody_wants_it`;
-//! `where_memory_is_wanted_nothing_is_dropped_for_it`; `what_others_miss_ends_it_for_longer_each_time`; `what_is_ready_is_read_again_after_reclaim_and_not_before`;
+//! `where_memory_is_wanted_nothing_is_dropped_for_it`; `what_others_miss_ends_it_for_longer_each_time`;
+//! `what_is_ready_is_read_again_after_reclaim_and_not_before`;
 //! `what_is_held_out_or_refused_is_not_requested_again_and_again`; `a_set_of_which_no_end_is_heard_is_given_up`;
 //! `what_is_shown_says_since_when_and_why_not`.
 

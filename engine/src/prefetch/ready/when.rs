@@ -26,8 +26,8 @@ pub(super) const BUSY_BYTES_PER_S: f64 = 1e6;
 const BUSY_BYTES: f64 = 256e3;
 /// An app that waits for storage for this share of the time is not to wait longer.
 const STALL_PERCENT: f64 = 10.0;
-/// A part of all memory that stays free, and as much page cache that stays: more than the kernel keeps in reserve by itself (its high watermarks; with
-/// huge pages 66 MiB of 1 GiB).
+/// A part of all memory that stays free, and as much page cache that stays: more than the kernel keeps in reserve by
+/// itself (its high watermarks; with huge pages 66 MiB of 1 GiB).
 const RESERVE_PART: u64 = 10;
 /// And no more than this.
 const RESERVE_MAX_BYTES: u64 = 256 << 20;

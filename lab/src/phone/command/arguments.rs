@@ -196,8 +196,8 @@ pub(crate) struct LaunchArgs {
     /// Launch with the app's files in memory, after a launch that does not count
     #[arg(long)]
     pub(crate) warm: bool,
-    /// Launch so long after a start [default: 60s]: before each launch all caches are dropped and brisk's service starts
-    /// anew, after it has seen one launch of each app (or --warm-up)
+    /// Launch so long after a start [default: 60s]: before each launch all caches are dropped and brisk's service
+    /// starts anew, after it has seen one launch of each app (or --warm-up)
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "60s",
         value_parser = duration::between(SECOND, HOUR), conflicts_with = "warm")]
     pub(crate) after_start: Option<Duration>,
