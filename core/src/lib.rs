@@ -13,7 +13,6 @@
 //! - [`group`]: the key of a control group, and its name.
 //! - [`knob`]: settings of the machine, under one name each.
 //! - [`launch`]: files of a launch: what it used, what is read ahead.
-//! - [`order`]: sorts by code that all types share.
 //! - [`outcome`]: what became of a requested action.
 //! - [`pages`]: pages of apps: where they are, which a return touched.
 //! - [`reason`]: why something was decided.
