@@ -122,6 +122,8 @@ WAITING = """
 import signal, sys
 from brisk_fleet import cli
 from brisk_fleet.table import Table
+# Whoever began the tests may ignore it (nohup), and what is ignored stays so.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 batches = Table.batches
 def waiting(*arguments):
     yield from batches(*arguments)
