@@ -29,7 +29,7 @@ pub struct Config {
     /// Adaptive: so many of the likeliest next apps have their launch sets in memory before they are launched; 0: none.
     pub ready_apps: u16,
     /// Adaptive: these sets take at most this share of the memory that is free beyond a tenth of all, at most
-    /// 256 MiB; where memory is full and nobody wants any, of that and of the inactive page cache beyond as much.
+    /// 256 MiB; where memory is full without memory pressure, of that and of the inactive page cache beyond as much.
     pub ready_memory_percent: f64,
     /// Adaptive: and at most so much is read from the device for them on a day.
     pub ready_mib_per_day: u64,

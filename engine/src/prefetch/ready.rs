@@ -14,7 +14,7 @@
 //!   (`act/src/worker.rs`, without waiting for a round); writes and apps that stall on storage within a quarter of a
 //!   second.
 //! - *How much*: at most `ready_memory_percent` of the memory that is free beyond a reserve, and, where memory is full,
-//!   of the page cache that the kernel would drop first, slowly and only while nobody wants memory (`cache`); at most
+//!   of the page cache that the kernel would drop first, slowly and only without memory pressure (`cache`); at most
 //!   `ready_mib_per_day` from the device, by the wall clock.
 //! - *How long*: what the kernel reclaims may be of it, so that after `STALE_PAGES` of reclaim, and every half hour,
 //!   it is checked by reading again, which reads only what is not in memory.

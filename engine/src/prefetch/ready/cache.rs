@@ -1,14 +1,14 @@
 //! Reading where memory is full of page cache: the kernel drops the oldest clean pages for what is read, so that it is
-//! done only while nobody wants memory, a little at a time, and ends for long when somebody misses what was dropped.
+//! done only without memory pressure, a little at a time, and pauses for long when dropped pages are read again.
 //!
-//! *Nobody wants memory* by the kernel's own counters: over [`CALM_NS`] no task stalled on memory (PSI), no page of a
+//! *No memory pressure* by the kernel's own counters: over [`CALM_NS`] no task stalled on memory (PSI), no page of a
 //! file had to be read again soon after it was dropped (refault), and nothing was swapped out; up to small tolerances.
 //! A kernel that counts no pressure or no refaults gets nothing read this way.
 //!
 //! *A little at a time*: [`STEP_BYTES`], then [`PAUSE_NS`] in which this engine reads nothing, so that what others miss
 //! shows. Of refaults while a step is read, as many as it may read pages are its own: sets were in memory before.
 //!
-//! *Somebody misses it*: within [`WATCH_NS`] of a step pages of files are read again, or pages are swapped out. Then
+//! *Dropped pages are missed*: within [`WATCH_NS`] of a step pages of files are read again, or pages are swapped out. Then
 //! nothing is read this way for ten minutes, for twice as long each further time, up to four hours. What a launch
 //! reads again is left out: it reads what was dropped long before as well.
 
@@ -21,7 +21,7 @@ use super::PAGE_BYTES;
 use crate::kit::S_NS;
 use crate::kit::back_off::BackOff;
 
-/// So long nobody has to want memory.
+/// How long memory pressure has to be absent.
 const CALM_NS: u64 = 10 * S_NS;
 /// What is read in one step at most.
 pub(super) const STEP_BYTES: u64 = 8 << 20;
@@ -44,9 +44,9 @@ const STALL_LATE_NS: u64 = 3 * S_NS;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Cache {
-    /// Since when nobody wants memory; `None`: not yet.
+    /// Since when there is no memory pressure; `None`: not yet.
     calm_since_ns: Option<u64>,
-    /// What was wanted last.
+    /// The last sign of memory pressure.
     by: Option<Reason>,
     step: Step,
     back_off: BackOff,
