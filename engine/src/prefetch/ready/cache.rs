@@ -8,8 +8,8 @@
 //! *A little at a time*: [`STEP_BYTES`], then [`PAUSE_NS`] in which this engine reads nothing, so that what others miss
 //! shows. Of refaults while a step is read, as many as it may read pages are its own: sets were in memory before.
 //!
-//! *Dropped pages are missed*: within [`WATCH_NS`] of a step pages of files are read again, or pages are swapped out. Then
-//! nothing is read this way for ten minutes, for twice as long each further time, up to four hours. What a launch
+//! *Dropped pages are missed*: within [`WATCH_NS`] of a step pages of files are read again, or pages are swapped out.
+//! Then nothing is read this way for ten minutes, for twice as long each further time, up to four hours. What a launch
 //! reads again is left out: it reads what was dropped long before as well.
 
 use brisk_core::decision::Observed;
